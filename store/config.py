@@ -282,10 +282,12 @@ class Settings(Section):
 
     Attributes:
         store: The store to open instead of the library.
+        read_only: Change nothing in the browser, as with ``--read-only``.
         keys: Keys by command id, which replace the command's own; an empty list is no key.
     """
 
     store: str | None = None
+    read_only: bool = False
     ui: UiSettings = UiSettings()
     live: LiveSettings = LiveSettings()
     notify: NotifySettings = NotifySettings()

@@ -34,11 +34,20 @@ class Store:
     closes it.
     """
 
-    def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
-        """Name a store; ``open`` makes one that is ready."""
+    def __init__(
+        self, path: Path, *, clock: Clock = system_clock, read_only: str | None = None
+    ) -> None:
+        """Name a store; ``open`` makes one that is ready.
+
+        Args:
+            path: The SQLite file.
+            clock: Returns the present as epoch ms.
+            read_only: Why ``write`` refuses; None to allow it.
+        """
         self.path = path
         self.clock = clock
         self.ids = IdMinter(clock)
+        self._read_only = read_only
         self._reader: ConnectionThread
         self._writer: ConnectionThread | None = None
         self._changing = asyncio.Lock()
@@ -47,7 +56,8 @@ class Store:
 
     @classmethod
     async def open(
-        cls, path: str | Path, *, create: bool = False, clock: Clock = system_clock
+        cls, path: str | Path, *, create: bool = False, clock: Clock = system_clock,
+        read_only: str | None = None,
     ) -> Store:
         """Open a store file.
 
@@ -55,12 +65,13 @@ class Store:
             path: The SQLite file. ``~`` is not expanded.
             create: Make it, with our schema, where it is missing; migrate it where it is old.
             clock: Returns the present as epoch ms.
+            read_only: Why ``write`` refuses, whatever the file allows; None to allow it.
 
         Raises:
             StoreError: The file is missing or is no store.
         """
         path = Path(path)
-        store = cls(path, clock=clock)
+        store = cls(path, clock=clock, read_only=read_only)
         if create:
             await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())
         store._reader = await ConnectionThread(path, write=False).start()
@@ -74,7 +85,7 @@ class Store:
     @property
     def read_only(self) -> str | None:
         """Why no verb can write to this store, or None when they can."""
-        return self._reader.database.file_read_only
+        return self._read_only or self._reader.database.file_read_only
 
     async def read(
         self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
@@ -130,6 +141,8 @@ class Store:
             Refused: The store is read only, or locked for too long; the message says why.
             StoreError: The file is damaged, or its disk full.
         """
+        if self._read_only is not None:
+            raise Refused(self._read_only)
         writer = await self._writing()
         database = writer.database
         if database.read_only:

@@ -18,7 +18,7 @@ from tui.start.wanted import BrowserWanted, Place
 from tui.words.commands import COMMAND_NAMES
 
 USAGE = 2
-OPTIONS = ("--demo", "--help", "--store", "--version")
+OPTIONS = ("--demo", "--help", "--read-only", "--store", "--version")
 NO_TERMINALS = ("", "dumb", "unknown")
 """Values of ``TERM`` of terminals that cannot move the cursor."""
 
@@ -30,6 +30,7 @@ class Request:
     Attributes:
         target: A file, folder or URL; None for the library.
         store: The store that ``--store`` names.
+        read_only: Whether ``--read-only`` was given.
         problem: Why the arguments make no sense, or None.
         place: What is opened first; None for what was open last.
     """
@@ -37,6 +38,7 @@ class Request:
     target: str | None = None
     store: str | None = None
     demo: bool = False
+    read_only: bool = False
     problem: str | None = None
     place: Place | None = None
 
@@ -55,6 +57,8 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
             return None
         if argument == "--demo":
             request.demo = True
+        elif argument == "--read-only":
+            request.read_only = True
         elif argument == "--store" or argument.startswith("--store="):
             _, equals, value = argument.partition("=")
             if not equals and not waiting:
@@ -122,7 +126,7 @@ def _on_terminal(request: Request) -> int:
     if not sys.stderr.isatty():
         print("backscroll: the browser draws on standard error; do not redirect it")
         return USAGE
-    return _browse(request)
+    return browse(request)
 
 
 def _no_terminal() -> str:
@@ -147,16 +151,27 @@ def _without_terminal(request: Request) -> int:
     return USAGE
 
 
-def _browse(request: Request) -> int:
+def browse(request: Request, *, in_page: bool = False) -> int:
+    """Run the browser until it ends.
+
+    Args:
+        request: What it shows.
+        in_page: Whether it is shown in a web page.
+
+    Returns:
+        The exit code.
+    """
     gc.disable()
     from store.config import quick_config
     from store.errors import BackscrollError
     from tui.start.startup import open_library
+    from tui.state.limits import limits_of
 
     settings = quick_config()
     store = request.store or os.environ.get("BACKSCROLL_STORE") or settings.store
+    limits = limits_of(option=request.read_only, setting=settings.read_only, in_page=in_page)
     try:
-        library = open_library(request.target, store, demo=request.demo)
+        library = open_library(request.target, store, demo=request.demo, limits=limits)
     except BackscrollError as error:
         print(f"backscroll: {error}", file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@ import gc
 import re
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -23,7 +23,7 @@ from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
-from store.errors import BackscrollError
+from store.errors import BackscrollError, Refused
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of
@@ -287,7 +287,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         await self.main.load_panes()
         if self.first_place is not None:
             self.open_session(*self.first_place)
-        if not self.is_headless:
+        if not self.is_headless and self.library.is_kept:
             self.run_worker(self._indexing.run(), exit_on_error=False)
         sources = (await self._report_config()).sources
         targets = self.library.sync_targets
@@ -310,6 +310,8 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     async def sync_now(self, targets: Sequence[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""
+        if not self.library.is_kept:
+            return
         syncing = Syncing(self.library.path, self._show_sync, self.report)
         try:
             await asyncio.wait_for(syncing.run(targets), SYNC_WAIT_S)
@@ -501,6 +503,19 @@ class BackscrollApp(CommandOwner, CommandApp):
         keys = dict.fromkeys([*own, *textual])
         self.notify(f"{' or '.join(keys) or 'The palette'} quits Backscroll")
 
+    @contextlib.contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Give the terminal to another program while the context lasts.
+
+        Raises:
+            Refused: No program may be started here.
+        """
+        reason = self.library.limits.no_programs
+        if reason is not None:
+            raise Refused(reason)
+        with super().suspend():
+            yield
+
     async def action_quit(self) -> None:
         """Quit."""
         self.exit()
@@ -517,7 +532,7 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     def save_place(self) -> None:
         """Remember the place for the next run; a folder that cannot be written goes without."""
-        if self._main is not None:
+        if self._main is not None and self.library.limits.read_only is None:
             with contextlib.suppress(OSError):
                 save_state(state_path(self.library.path), self._main.remember())
 

@@ -69,6 +69,11 @@ class Terminal(Protocol):
         """
         ...
 
+    @property
+    def is_web(self) -> bool:
+        """Whether the terminal is a web page."""
+        ...
+
     def copy_to_clipboard(self, text: str) -> None:
         """Send a text to the terminal's clipboard (OSC 52)."""
         ...
@@ -253,4 +258,19 @@ def host_of(widget: Widget) -> Host:
 
 def cannot_write(owner: Widget) -> str | None:
     """Return why no verb can be done to this store, None where they can."""
-    return host_of(owner).library.database.file_read_only
+    return host_of(owner).library.no_change
+
+
+def cannot_keep(owner: Widget) -> str | None:
+    """Return why no mark, search or place is kept for the next run, None where they are."""
+    return host_of(owner).library.limits.read_only
+
+
+def cannot_save(owner: Widget) -> str | None:
+    """Return why no file can be written, None where one can."""
+    return host_of(owner).library.limits.no_files
+
+
+def cannot_run(owner: Widget) -> str | None:
+    """Return why no other program can be started, such as a pager; None where one can."""
+    return host_of(owner).library.limits.no_programs

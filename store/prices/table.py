@@ -192,7 +192,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{re.escape(pieces[0])}{body}.*{re.escape(pieces[-1])}", re.DOTALL)
 
 
-_DATED = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$|@(?:default|latest)$")
+_DATED = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$|[-@](?:default|latest)$")
 _VERSION = re.compile(r"-v\d+(?::\d+)?$")
 _CONTEXT = re.compile(r"\[1m\]$")
 

@@ -65,6 +65,10 @@ def _in_chat(command: CommandLine, session_id: str) -> CommandLine:
     return command.flag("chat").separate("--cid", session_id)
 
 
+def _by_resume(command: CommandLine, session_id: str) -> CommandLine:
+    return command.separate("--resume", session_id)
+
+
 def _in_project(path: Path, place: Place) -> bool:
     """Return whether a Crush database is the one of the folder: the nearest ``.crush`` upwards."""
     folder = real_path(Path(place.cwd))
@@ -82,17 +86,25 @@ def _in_kilo_folder(path: Path, place: Place) -> bool:
 
 
 def _in_llm_folder(path: Path, place: Place) -> bool:
+    return path.name == "logs.db" and real_path(path).parent == _first_root("llm", place)
+
+
+def _in_droid_folder(path: Path, place: Place) -> bool:
+    return real_path(path).parent.parent == _first_root("droid", place)
+
+
+def _first_root(kind: str, place: Place) -> Path:
     from store.sources.registry import source
 
-    folders = source("llm").default_roots(place.environment, place.home)
-    return path.name == "logs.db" and any(
-        real_path(path).parent == real_path(folder) for folder in folders[:1])
+    return real_path(source(kind).default_roots(place.environment, place.home)[0])
 
 
 OWN_SESSIONS = {
     agent.kind: agent
     for agent in (
         OwnSessions("crush", "Crush", "crush", UUID, _by_session, _in_project),
+        OwnSessions("droid", "Factory Droid", "droid", UUID, _by_resume, _in_droid_folder,
+                    ("FACTORY_HOME_OVERRIDE",)),
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),

@@ -89,8 +89,8 @@ class Hit:
         tool: The name of the called tool; None where the part is no call.
         state: ``tool_state`` of the call; None where the part is no call.
         failed: Whether the call failed.
-        data: The part, decoded, its long strings cut: ``tui.words.calls.describe`` makes a
-            line of it. Empty for a title.
+        data: The part, decoded, its long strings cut: ``store.conversation.calls.describe`` makes
+            a line of it. Empty for a title.
         matches: How many matches the part has.
     """
 

@@ -14,6 +14,7 @@ from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
 from store.sources.crush import CrushSource
+from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
@@ -33,6 +34,7 @@ def all_sources() -> tuple[Source, ...]:
         KiloSource(),
         CrushSource(),
         LlmSource(),
+        DroidSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -41,6 +41,7 @@ _MARKS = (
     "\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20f0\u2de0-\u2dff\u302a-\u302d\u3099\u309a\ua66f-\ua672"
     "\ua674-\ua67d\ua8e0-\ua8f1\ufe20-\ufe2f\U0001d165-\U0001d169\U0001e000-\U0001e02a"
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")
 _MARK_RUN = re.compile(f"[{_MARKS}]{{{MOST_MARKS + 1},}}")
 
 # What an unseen character may belong to. It is rare, so these are compiled when they are needed:
@@ -63,6 +64,16 @@ _TAG_FLAG = (
     "\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
 _LONGEST_TAG_FLAG = 7
+
+
+def neutral_line(text: str, limit: int = 2000) -> str:
+    """Return neutral text for a single line: runs of white space become one space."""
+    return " ".join(neutral(text[:limit]).split())
+
+
+def without_colour(text: str) -> str:
+    """Drop the colour sequences of a program's output, before ``neutral`` shows them."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def neutral(text: str) -> str:

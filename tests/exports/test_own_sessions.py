@@ -32,6 +32,7 @@ def home(tmp_path: Path) -> Path:
     made = tmp_path / "home"
     shutil.copytree(CRUSH, made / "code/api/.crush")
     shutil.copytree(DATA / "kilo", made / ".local/share/kilo")
+    shutil.copytree(DATA / "droid/sessions", made / ".factory/sessions")
     shutil.copytree(DATA / "llm", made / ".config/io.datasette.llm")
     return made
 
@@ -67,6 +68,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("crush", "code/api/.crush/crush.db", "code/api/inner/deep", ("crush", "--session")),
         ("kilo", ".local/share/kilo", "code/api", ("kilo", "--session")),
         ("llm", ".config/io.datasette.llm", "code", ("llm", "chat", "--cid")),
+        ("droid", ".factory/sessions", "code", ("droid", "--resume")),
     ],
 )
 def test_an_unchanged_session_is_resumed_by_its_id(
@@ -93,6 +95,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("crush", "code/api/.crush/crush.db", "elsewhere"),
     ("kilo", "backup/kilo", "code/api"),
     ("llm", "backup/llm", "code"),
+    ("droid", "backup/droid", "code"),
 ])
 def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     home: Path, tmp_path: Path, kind: str, root: str, folder: str
@@ -100,6 +103,7 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     (home / "backup").mkdir()
     shutil.copytree(home / ".local/share/kilo", home / "backup/kilo")
     shutil.copytree(home / ".config/io.datasette.llm", home / "backup/llm")
+    shutil.copytree(home / ".factory/sessions", home / "backup/droid")
     db = library(tmp_path, kind, home / root, home / folder)
     made = planned(db, roots(db)[0], home)
     assert (made.kind, made.command.program) == ("claude-code", "claude")

@@ -71,6 +71,7 @@ SAMPLES = (
     Sample("crush", "crush/home/mira/code/api/.crush/crush.db", home=".crush/crush.db"),
     Sample("llm", "llm", home=".config/io.datasette.llm", workspace=False),
     Sample("llm", "llm/old-0.27.1", workspace=False),
+    Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),

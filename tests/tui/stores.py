@@ -16,6 +16,7 @@ from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.sessions.pane import SessionsPane
 from tui.state.library import Library
+from tui.state.limits import NO_LIMITS, Limits
 
 NOW = 1_795_000_000_000
 MINUTE = 60_000
@@ -67,9 +68,10 @@ def put(path: Path, sessions: Iterable[Told]) -> Path:
 
 
 def browser(
-    path: Path, keys: dict[str, list[str]] | None = None, **ui: Any
+    path: Path, keys: dict[str, list[str]] | None = None, limits: Limits = NO_LIMITS, **ui: Any
 ) -> BackscrollApp:
     library = Library.open(path, "test", clock=lambda: NOW)
+    library.limits = limits
     return BackscrollApp(library, Settings(keys=keys or {}, ui=UiSettings(**ui)), poll_ms=0)
 
 

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from store.queries.details import Turn
 from store.store import Store
+from store.text.figures import moment
 from store.usage import Spent
 from tests.tui.inspected import Talk, make_long, make_store
 from tests.tui.workers import workers_done
@@ -23,7 +24,6 @@ from tui.keys import registry
 from tui.keys.clashes import clashes
 from tui.keys.dispatch import CommandApp
 from tui.keys.table import CommandTable
-from tui.kit.figures import moment
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
 

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.app import App
@@ -15,9 +16,12 @@ from tui.keys.dispatch import CommandApp
 from tui.keys.registry import COMMANDS
 from tui.keys.table import CommandTable
 from tui.kit import external
+from tui.state.limits import NO_LIMITS
 
 
 class SavingApp(CommandApp):
+    library = SimpleNamespace(limits=NO_LIMITS)
+
     @property
     def commands(self) -> CommandTable:
         return CommandTable(COMMANDS, {})

@@ -5,9 +5,9 @@ import random
 import pytest
 from rich.cells import cell_len
 
+from store.text.figures import duration, money, size, tokens
 from tui.inspector.call import media_of, output_text, shrink_rulers
 from tui.kit.blocks import Columns, Fixed, Stack, Text
-from tui.kit.figures import duration, money, size, tokens
 from tui.kit.glyphs import ASCII
 from tui.kit.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
 from tui.kit.paint import HIT, Paint, marked, spans_of, strip_of

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from store.text.neutral import without_colour
 from tui.kit.text import (
     break_cells,
     cells,
@@ -17,7 +18,6 @@ from tui.kit.text import (
     fit,
     fit_path,
     one_line,
-    without_colour,
     wrap,
 )
 

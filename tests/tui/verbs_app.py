@@ -16,6 +16,7 @@ from tests.tui.workers import inputs_done
 from tui.app import BackscrollApp
 from tui.dialogs.frame import Dialog
 from tui.sessions.pane import SessionsPane
+from tui.state.limits import NO_LIMITS, Limits
 from tui.transcript.pane import TranscriptPane
 
 MOST_PAUSES = 3_000
@@ -82,8 +83,10 @@ def drawn(screen: Any) -> str:
 
 
 @asynccontextmanager
-async def running(path: Path, size: tuple[int, int] = (160, 40)) -> AsyncIterator[Running]:
-    app = browser(path)
+async def running(
+    path: Path, size: tuple[int, int] = (160, 40), limits: Limits = NO_LIMITS
+) -> AsyncIterator[Running]:
+    app = browser(path, limits=limits)
     told: list[str] = []
     notify = app.notify
 

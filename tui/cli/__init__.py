@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from store.errors import Ambiguous
 
 _HELP = """\
-usage: backscroll [TARGET] [--store PATH] [--demo]
+usage: backscroll [TARGET] [--store PATH] [--read-only] [--demo]
        backscroll COMMAND ...
 
 Without a command, opens the browser on your library, updated with the sessions of your agents.
@@ -34,6 +34,7 @@ folder, the postgresql:// URL of a hub or of lionagi, or a project folder.
 
 options:
   --store PATH          use this store instead of your library (also $BACKSCROLL_STORE)
+  --read-only           change nothing: no verb, no sync, nothing remembered
   --demo                open the demo
   --version             print the version
   -h, --help            print this help

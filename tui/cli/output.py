@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from store.system.streams import Painted, joined, paint, status
+from store.text import figures
 from store.text.neutral import neutral
-from tui.kit import figures
 
 _STYLES = {
     "bold": "1", "faint": "2", "italic": "3", "user": "34", "assistant": "36", "tool": "33",

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, get_args
 
 from store.config import load_config
+from store.conversation.calls import Call
 from store.engine.database import Database
 from store.errors import NotFound, StoreError
 from store.language.query import Query, parse
@@ -39,11 +40,11 @@ from store.search.hits import Excerpt, Hit, Order, SessionHits, Update
 from store.search.running import PAGE, Request, Run, read_cursor, with_index
 from store.system.clock import system_clock
 from store.system.streams import Painted
+from store.text import figures
 from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note, print_json
 from tui.cli.stores import store_for_reading
-from tui.kit import figures
 from tui.start.wanted import BrowserWanted, Place
-from tui.words.calls import Call, describe
+from tui.words.calls import describe
 
 EXAMPLES = (
     ('backscroll search "retry loop"', "where both words are"),

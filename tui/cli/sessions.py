@@ -35,9 +35,9 @@ from store.queries.summaries import Summary
 from store.search.listed import Listed
 from store.system.clock import system_clock
 from store.system.streams import Painted
+from store.text import figures
 from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note
 from tui.cli.stores import store_for_reading
-from tui.kit import figures
 from tui.words.sessions import STATE_WORDS
 
 _ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")

@@ -36,13 +36,13 @@ from store.exports.reading import SessionReading, queued_messages, read_session
 from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
 from store.system.clock import system_clock
+from store.text import figures
 from store.text.exact_json import encode_for_output
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import Printer, home_path, local_time
 from tui.cli.show_touched import print_commands, print_files
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.transcript_text import TranscriptText
-from tui.kit import figures
 
 EXAMPLES = (
     ("backscroll show 4f1c | less", "read a session in the pager"),

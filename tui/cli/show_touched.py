@@ -12,8 +12,8 @@ from store.queries.context import context_ids
 from store.queries.summaries import Summary
 from store.queries.touches import Call, CommandUse, FileRow, FileUse, Touches, touches
 from store.text.exact_json import encode_for_output
+from store.text.figures import count_of
 from tui.cli.output import Printer, home_path, local_time, note
-from tui.kit.figures import count_of
 from tui.kit.text import one_line
 from tui.words import touched as words
 

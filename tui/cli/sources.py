@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import Database
+from store.text import figures
 from tui.cli.output import Printer, home_path, local_time, print_json
 from tui.cli.stores import store_for_reading
-from tui.kit import figures
 from tui.kit.text import cells
 
 MOST_PATH_COLUMNS = 32

@@ -50,8 +50,8 @@ from store.sync.process import (
 )
 from store.sync.progress import Progress, Summary
 from store.system.locations import library_path
+from store.text import figures
 from tui.cli.output import Printer, UsageError, note, print_json
-from tui.kit import figures
 
 EXAMPLES = (
     ("backscroll sync", "all agents, in their usual places"),

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from store.conversation.calls import Call, ended_in
 from store.conversation.gone_marks import NO_LONGER, is_gone
+from store.conversation.readable import media_line, readable, strip_tags
 from store.conversation.speakers import speaker_of
 from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
@@ -20,9 +22,8 @@ from tui.cli.output import Printer, local_time
 from tui.kit.text import one_line
 from tui.transcript.data_lines import WORDED, data_lines
 from tui.transcript.item import Item, Setting
-from tui.words.calls import Call, describe, ended_in
+from tui.words.calls import describe
 from tui.words.messages import tokens_out
-from tui.words.plain import media_line, readable, strip_tags
 
 OUTPUT_LINES = 8
 REASONING_LINES = 3

@@ -19,9 +19,9 @@ from store.queries.lineage import FamilyNode, families, family, turn_counts, tur
 from store.queries.sessions import resolve
 from store.queries.user_marks import user_marks
 from store.system.streams import Painted, joined
+from store.text import figures
 from tui.cli.output import Printer, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
-from tui.kit import figures
 
 GLYPHS = {"fork": "↱", "subagent": "↳", "continuation": "→", "unknown": "·", "root": ""}
 

@@ -9,8 +9,8 @@ from textual import events
 from store.engine.database import Database
 from store.queries.compare import BranchTurn, Comparison, compare
 from store.queries.sessions import get
+from store.text import figures
 from tui.compare.turns import turn_blocks
-from tui.kit import figures
 from tui.kit.blocks import Block, Columns, Fixed
 from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from store.queries.compare import BranchTurn
-from tui.kit import figures
+from store.text import figures
 from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
 from tui.kit.key_hints import keyed

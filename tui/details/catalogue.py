@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from store.queries.details import Overview, Timeline
+from store.text.figures import count_of, size
 from tui.kit.blocks import Block, Fixed, Text, plain, section
-from tui.kit.figures import count_of, size
 from tui.kit.lines import BLANK, Line, Run, Value, heading
 from tui.kit.markdown import prose
 from tui.kit.text import one_line

@@ -11,9 +11,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.queries.details import Turn
+from store.text.figures import count_of, duration, tokens
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
-from tui.kit.figures import count_of, duration, tokens
 from tui.kit.glyphs import ASCII, glyphs
 from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.paint import MARGIN, Paint, paint_of

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from store.queries.touches import FileRow, FileUse
 from store.text.diffs import DiffLine, as_text
+from store.text.figures import count_of, moment
 from tui.details.touched_tables import call_link
 from tui.kit.blocks import Block, Fixed
 from tui.kit.diff import changes
-from tui.kit.figures import count_of, moment
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, width_of
 from tui.kit.text import fit_path, one_line
 from tui.words.touched import changed_words, line_words, mark_words, use_words

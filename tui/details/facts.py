@@ -7,10 +7,10 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
+from store.text.figures import count_of, duration, moment, money, tokens
 from store.text.stored_json import DamagedJson, loads
 from store.usage import Spent
 from tui.kit.blocks import Block, Fixed
-from tui.kit.figures import count_of, duration, moment, money, tokens
 from tui.kit.lines import (
     BLANK,
     FACT_LABEL,

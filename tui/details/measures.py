@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from store.queries.details import Turn
-from tui.kit.figures import duration, money, tokens
+from store.text.figures import duration, money, tokens
 from tui.kit.usage import BUCKETS
 
 Stacked = tuple[tuple[float, str], ...]

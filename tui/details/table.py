@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store.queries.details import Turn
+from store.text.figures import count_of, duration, moment, money, tokens
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
 from tui.kit.blocks import Block, Spot
-from tui.kit.figures import count_of, duration, moment, money, tokens
 from tui.kit.lines import Line, Link, Run, cut, set_width
 from tui.kit.text import one_line
 from tui.kit.usage import BUCKETS

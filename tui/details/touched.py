@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from store.queries import touches
 from store.queries.touches import CommandUse, FileRow, Touches
+from store.text.figures import count_of
 from tui.details.edits import PREVIEW_LINES, Edits, diff_text, edit_blocks
 from tui.details.touched_tables import (
     COMMAND_ORDERS,
@@ -18,7 +19,6 @@ from tui.details.touched_tables import (
     file_text,
 )
 from tui.kit.blocks import Block, Text, plain
-from tui.kit.figures import count_of
 from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import one_line
 from tui.words.touched import commands_words, files_words

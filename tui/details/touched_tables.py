@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from store.queries.touches import Call, CommandUse, FileRow
+from store.text.figures import home_path, moment
 from tui.kit.blocks import Block, Spot
-from tui.kit.figures import home_path, moment
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, Value, cut, set_width, width_of
 from tui.kit.text import fit_path, one_line

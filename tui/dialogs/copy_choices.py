@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from store.conversation.readable import output_text
 from store.engine.database import Database
 from store.engine.values import decoded
 from store.rows import PartRow, SessionRow
-from tui.kit.figures import count_of
+from store.text.figures import count_of
 from tui.kit.text import one_line
 from tui.words.calls import describe
 from tui.words.copying import copyables
-from tui.words.plain import output_text
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 

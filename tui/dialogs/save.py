@@ -18,10 +18,11 @@ from store.exports.files import Prepared, prepare
 from store.exports.registry import Format
 from store.system.files import plain_name
 from store.system.paths import expanded
+from store.text.figures import size
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes, paragraph
+from tui.host import cannot_save
 from tui.kit.external import save_text
-from tui.kit.figures import size
 from tui.kit.line_bar import LineBar
 from tui.kit.lines import Line
 from tui.kit.text import one_line
@@ -76,6 +77,10 @@ class PathDialog(Dialog[Path]):
 
     async def take(self, verb: str) -> None:
         """Write, or say why not."""
+        refused = cannot_save(self)
+        if refused is not None:
+            self._tell(refused)
+            return
         wanted = self.query_one(Input).value.strip()
         if not wanted:
             self._tell("a path is needed")

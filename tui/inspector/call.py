@@ -8,6 +8,8 @@ from typing import Any
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import Reply, reply_in
 from store.text.diffs import DiffLine, as_text, tally
+from store.text.figures import clock, count_of, duration, moment, money, size, tokens
+from store.text.neutral import without_colour
 from tui.inspector.subject import Subject
 from tui.kit.blocks import (
     Block,
@@ -19,10 +21,9 @@ from tui.kit.blocks import (
     section,
 )
 from tui.kit.diff import changes
-from tui.kit.figures import clock, count_of, duration, moment, money, size, tokens
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.markdown import prose
-from tui.kit.text import one_line, without_colour
+from tui.kit.text import one_line
 from tui.kit.tree import STRING_ROWS, Tree, as_json
 from tui.kit.usage import bar_lines, spent_lines
 

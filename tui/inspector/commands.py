@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_run, cannot_save
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
 from tui.kit.key_hints import keyed
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 
 def _has_part(pane: InspectorPane) -> str | None:
     return None if pane.subject is not None else "No part is selected"
+
+
+def _can_run(pane: InspectorPane) -> str | None:
+    return _has_part(pane) or cannot_run(pane)
+
+
+def _can_save(pane: InspectorPane) -> str | None:
+    return _has_part(pane) or cannot_save(pane)
 
 
 def _has_fold(pane: InspectorPane) -> str | None:
@@ -76,14 +85,14 @@ INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (
              "Copy", lambda pane: pane.copying.copy_as(), available=_has_part,
              also="yank clipboard share"),
     _command("open", ("v",), "pager", "Open the value on the line in the pager", "Read",
-             lambda pane: pane.copying.open_in_pager(), footer=50, available=_has_part,
+             lambda pane: pane.copying.open_in_pager(), footer=50, available=_can_run,
              meaning="pager",
              also="less view"),
     _command("edit", ("ctrl+e",), "editor",
              "Open a copy of the value in the editor; changes are discarded", "Read",
-             lambda pane: pane.copying.open_in_editor(), available=_has_part,
+             lambda pane: pane.copying.open_in_editor(), available=_can_run,
              also="editor"),
     _command("save", ("w",), "save", "Save the value on the line to a file", "Copy",
-             lambda pane: pane.copying.save(), footer=55, available=_has_part,
+             lambda pane: pane.copying.save(), footer=55, available=_can_save,
              also="export write download file"),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
+from store.text.figures import count_of, moment, money, size
 from store.usage import spent_of
 from tui.inspector.subject import Subject
 from tui.kit.blocks import Block, Fixed, Text, section
-from tui.kit.figures import count_of, moment, money, size
 from tui.kit.lines import (
     BLANK,
     FACT_LABEL,

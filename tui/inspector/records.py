@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from store.engine.database import Database
 from store.queries import originals
+from store.text.figures import count_of, size
 from store.text.neutral import with_escapes
 from store.text.stored_json import DamagedJson, loads
 from tui.inspector.subject import Subject
 from tui.kit.blocks import Block, Fixed, Text, plain, section
-from tui.kit.figures import count_of, size
 from tui.kit.lines import BLANK, Value
 from tui.kit.tree import Tree
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.conversation.calls import Call
 from store.conversation.speakers import speaker_of
 from store.engine.values import decoded
 from store.queries.inspection import PartDetail
 from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first
-from tui.words.calls import Call, describe
+from tui.words.calls import describe
 
 _ROLE_INKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {

@@ -2,7 +2,8 @@
 
 The way depends on where the app runs, and a toast names it. A terminal never answers an
 OSC 52 write, so the toast says "sent" then, not "copied". A file is written only where none of
-the others can work.
+the others can work. From a web page it is the page that gets the text: the clipboards of the
+machine that serves it belong to somebody else.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MOST_OSC52 = 74_000
 """Bytes beyond which terminals drop an OSC 52 write (100 kB of base64 in the strictest)."""
 
+MOST_IN_PAGE = 7_000_000
+"""Bytes beyond which the terminal of a web page drops an OSC 52 write (10 MB of base64)."""
 TMUX_SECONDS = 5.0
 FILE_SHOWN_S = 10.0
 """The toast that names a file stays this long."""
@@ -36,7 +39,7 @@ class Copied:
     """What became of a text.
 
     Attributes:
-        way: ``tmux``, ``terminal``, ``system`` or ``file``.
+        way: ``tmux``, ``terminal``, ``system``, ``file``, or ``none`` where it was not copied.
         message: What was done, for a toast.
         path: The file that holds the text, if one was written.
     """
@@ -75,12 +78,14 @@ class Clipboard:
         environment: The variables that show where the app runs.
         system: Gives a text to the desktop's clipboard; raises when it cannot.
         folder: Where private files go; the temporary folder by default.
+        in_page: Whether the terminal is a web page.
     """
 
     write_terminal: Callable[[str], None]
     environment: Mapping[str, str]
     system: Callable[[str], None]
     folder: Path | None = None
+    in_page: bool = False
 
     def copy(self, text: str, name: str = "") -> Copied:
         """Copy a text, made harmless; blocking, so run it in a thread.
@@ -91,6 +96,8 @@ class Clipboard:
         """
         text = neutral(text)
         words = amount(text, name)
+        if self.in_page:
+            return self._to_page(text, words)
         remote = any(self.environment.get(each) for each in ("SSH_CONNECTION", "SSH_TTY"))
         desktop = any(self.environment.get(each) for each in ("DISPLAY", "WAYLAND_DISPLAY"))
         ways = [self._to_tmux, self._to_terminal]
@@ -103,6 +110,12 @@ class Clipboard:
             if copied is not None:
                 return copied
         return self._to_file(text, words)
+
+    def _to_page(self, text: str, words: str) -> Copied:
+        if len(text.encode()) > MOST_IN_PAGE:
+            return Copied("none", f"{words}: too much for the clipboard of a web page")
+        self.write_terminal(text)
+        return Copied("terminal", f"sent {words} to the clipboard of the web page")
 
     def _to_tmux(self, text: str, words: str) -> Copied | None:
         if not self.environment.get("TMUX") or find("tmux", self.environment) is None:
@@ -162,12 +175,13 @@ async def copy(terminal: Terminal, text: str, name: str = "") -> Copied:
     def write_terminal(shown: str) -> None:
         loop.call_soon_threadsafe(terminal.copy_to_clipboard, shown)
 
-    clipboard = Clipboard(write_terminal, dict(os.environ), _to_desktop)
+    clipboard = Clipboard(
+        write_terminal, dict(os.environ), _to_desktop, in_page=terminal.is_web)
     copied = await asyncio.to_thread(clipboard.copy, text, name)
     message = copied.message[0].upper() + copied.message[1:]
-    in_file = copied.way == "file"
+    failed = copied.way in ("file", "none")
     terminal.notify(
-        message, severity="warning" if in_file else "information",
-        timeout=FILE_SHOWN_S if in_file else None, markup=False,
+        message, severity="warning" if failed else "information",
+        timeout=FILE_SHOWN_S if failed else None, markup=False,
     )
     return copied

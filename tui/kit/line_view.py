@@ -124,11 +124,7 @@ class LineView(ScrollView, can_focus=True):
         """Paint one row of the screen."""
         paint = paint_of(self.app)
         number = y + self.scroll_offset.y
-        on_cursor = (
-            number == self.cursor and (self.has_focus or self.shows_cursor)
-            and bool(self.virtual_size.height)
-        )
-        ground = "focus" if on_cursor else self._ground
+        ground = self.ground_of(number)
         strip = strip_of(
             self.line_at(number), self.cells, paint, ground=ground, needle=self.needle
         )
@@ -140,6 +136,14 @@ class LineView(ScrollView, can_focus=True):
         strip = between_margins(strip, self.size.width, paint.style("blank", ground))
         code = self._codes.get(number)
         return strip if code is None else coded(strip, code, paint)
+
+    def ground_of(self, number: int) -> str:
+        """Return the role of a line's ground: the cursor's, or the view's own."""
+        on_cursor = (
+            number == self.cursor and (self.has_focus or self.shows_cursor)
+            and bool(self.virtual_size.height)
+        )
+        return "focus" if on_cursor else self._ground
 
     def offset_at(self, number: int) -> int:
         """Return a line's y in a selection: see ``tui.kit.selection``."""

@@ -1,11 +1,11 @@
-"""Markdown laid out as lines; markdown-it is imported when the first text is drawn."""
+"""Markdown laid out as lines."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from store.text.markdown import MOST_BRACKETS, parser
 from tui.kit.blocks import Block, Fixed, Text, plain
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import code_lines
@@ -14,13 +14,10 @@ from tui.kit.text import cells, clean, fit
 from tui.kit.wrap import plain_lines, wrap_runs
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ .,;:!?'’\"()\-–—/])*")
 """Text of one line in which nothing can be markup: no need to parse."""
-MOST_BRACKETS = 4_000
-"""Text with more of them is shown as it is: each could begin a link."""
 MEASURE = 100
 """Most cells of a line of prose in a block."""
 LONGEST_RENDERED = 200_000
@@ -29,14 +26,6 @@ _OPENS = {
     "strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "underline",
 }
 _CLOSES = frozenset({"strong_close", "em_close", "s_close", "link_close"})
-
-
-@lru_cache(maxsize=1)
-def parser() -> MarkdownIt:
-    """Return the parser: CommonMark with tables and strikethrough, raw HTML as text."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def layout(text: str, width: int, whole_width: int, ink: str = "text") -> list[Line]:

@@ -28,7 +28,6 @@ _UNSETTLED = re.compile(
     "\U0001fada-\U0001fadf\U0001fae8-\U0001faef\U0001faf7-\U0001faff]"
 )
 """Letters of flags, and emoji that are newer than Unicode 14: 0 to 4 columns, by terminal."""
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")
 _SPACES = re.compile(r"\s+")
 
 
@@ -44,11 +43,6 @@ def _settled(found: re.Match[str]) -> str:
     """Return a flag's letter as a letter, and a picture that terminals may lack as a stand-in."""
     code = ord(found[0])
     return chr(ord("A") + code - _FLAG_LETTER.start) if code in _FLAG_LETTER else STAND_IN
-
-
-def without_colour(text: str) -> str:
-    """Drop the colour sequences of a program's output, before ``clean`` shows them."""
-    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def one_line(text: str, limit: int = 2000) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from store import usage
+from store.text.figures import money, tokens
 from store.usage import Spent
-from tui.kit.figures import money, tokens
 from tui.kit.lines import Line, Run, cut
 
 

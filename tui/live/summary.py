@@ -144,7 +144,7 @@ class StoreCounter:
         """
         library, counted = self._library, self._counted
         now = library.clock()
-        read_only = library.database.file_read_only is not None
+        read_only = library.no_change is not None
         trouble = _TROUBLE.get(health.state)
         if trouble is not None:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.kit.figures import count_of
+from store.text.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.kit.paint import paint_of, strip_of

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.screen import ModalScreen
 
+from tui.host import cannot_keep, cannot_run, cannot_save, cannot_write
 from tui.keys.declaration import Command, CommandFactory
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _has_session(screen: MainScreen) -> str | None:
 def _is_library(screen: MainScreen) -> str | None:
     if screen.library.database.form.name != "own":
         return "This store belongs to another program"
-    return screen.library.database.file_read_only
+    return cannot_write(screen)
 
 
 def _in_library(screen: MainScreen) -> str | None:
@@ -28,7 +29,21 @@ def _in_library(screen: MainScreen) -> str | None:
 
 
 def _can_sync(screen: MainScreen) -> str | None:
+    if not screen.library.is_kept:
+        return cannot_write(screen)
     return None if screen.library.sync_targets else "Nothing is synced into this store"
+
+
+def _can_export(screen: MainScreen) -> str | None:
+    return _has_session(screen) or cannot_save(screen)
+
+
+def _can_mark(screen: MainScreen) -> str | None:
+    return _has_session(screen) or cannot_keep(screen)
+
+
+def _can_resume(screen: MainScreen) -> str | None:
+    return _has_session(screen) or cannot_keep(screen) or cannot_run(screen)
 
 
 def _no_dialog(app: EveryScreen) -> str | None:
@@ -36,7 +51,7 @@ def _no_dialog(app: EveryScreen) -> str | None:
 
 
 def _changeable(app: EveryScreen) -> str | None:
-    return _no_dialog(app) or app.library.database.file_read_only
+    return _no_dialog(app) or app.library.no_change
 
 
 _main = CommandFactory["MainScreen"]("main")
@@ -67,10 +82,10 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
           available=lambda screen: screen.panes.why_not_wider,
           run=lambda screen: screen.panes.widen(1)),
     _main("continue", ("C",), "continue", "Resume in its agent", "Change", footer=35,
-          available=_has_session, run=lambda screen: screen.resume(),
+          available=_can_resume, run=lambda screen: screen.resume(),
           also="resume go on reopen"),
     _main("export", ("w",), "save", "Save the session to a file, in a format of your choice",
-          "Copy", available=_has_session, run=lambda screen: screen.export(),
+          "Copy", available=_can_export, run=lambda screen: screen.export(),
           meaning="save", also="export share write download markdown json html"),
     _main("forget", (), "forget", "Remove the session from the store permanently, after a question",
           "Change", available=_in_library, run=lambda screen: screen.forget(),
@@ -93,7 +108,7 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
           run=lambda screen: screen.keeper.step(1)),
     _main("mark", ("m",), "mark",
           "Mark the selected part, or in the list the session, with the letter typed next",
-          "Move", run=lambda screen: screen.keeper.ask_mark(), available=_has_session,
+          "Move", run=lambda screen: screen.keeper.ask_mark(), available=_can_mark,
           also="bookmark"),
     _main("marks", ("'",), "marks", "List marks and labels; a letter goes to its mark at once",
           "Move", run=lambda screen: screen.choose_place(), meaning="labels", also="bookmarks"),

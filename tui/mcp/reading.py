@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from store.conversation.calls import Call
 from store.engine.database import Database
 from store.engine.values import decoded
 from store.errors import Refused
@@ -22,7 +23,7 @@ from store.search.hits import Hit as FoundHit
 from store.search.text import Section, decode_part, is_call, sections, side_file_reader, tool_of
 from store.text.secrets import Masks
 from tui.mcp.answers import Message, Part, Session, Transcript
-from tui.words.calls import Call, describe
+from tui.words.calls import describe
 
 LONGEST_READ = 400_000
 """Characters of each text of a part that are read at most."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_keep
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import screen_commands
 
@@ -21,6 +22,10 @@ def _can_open(screen: SearchScreen) -> str | None:
 
 def _has_query(screen: SearchScreen) -> str | None:
     return None if screen.model.has_query else "Type what to search for first"
+
+
+def _can_save(screen: SearchScreen) -> str | None:
+    return _has_query(screen) or cannot_keep(screen)
 
 
 def _has_filters(screen: SearchScreen) -> str | None:
@@ -88,7 +93,7 @@ SEARCH_COMMANDS: tuple[Command[SearchScreen], ...] = (
     _command("sort", ("s",), "sort", "Newest hits first, or the best", "Find",
              lambda screen: screen.sort(), footer=40),
     _command("save", ("*",), "save search", "Save the search by a name, or remove a saved one",
-             "Find", lambda screen: screen.save(), footer=50, available=_has_query,
+             "Find", lambda screen: screen.save(), footer=50, available=_can_save,
              meaning="star"),
     _command("view", ("V",), "saved", "Choose a saved search, or one used before", "Find",
              lambda screen: screen.choose_saved(), footer=55, available=_has_saved),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from store.language.query import Query, Span, quoted, without
 from store.search.hits import Facets
-from tui.kit import figures
+from store.text import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import BLANK, Line, Link, Run, cut, set_width, width_of
 from tui.kit.text import cells, fit, fit_path, one_line

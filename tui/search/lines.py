@@ -6,15 +6,16 @@ import re
 import time
 from collections.abc import Sequence
 
+from store.conversation.calls import Call
 from store.queries.listing import ListRow
 from store.search.hits import Excerpt, Hit, SessionHits
-from tui.kit import figures
+from store.text import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, slice_runs, width_of
 from tui.kit.paint import HIT
 from tui.kit.text import cells, clean, column_offset, fit_path, one_line
 from tui.kit.wrap import wrap_runs
-from tui.words.calls import Call, describe
+from tui.words.calls import describe
 from tui.words.messages import clock_time, same_day
 from tui.words.sessions import age, folder, model_name, short_kind
 

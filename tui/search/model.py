@@ -72,7 +72,8 @@ class SearchModel:
         """
         self.library, self._start, self._report = library, start, report
         self._helpers = helpers
-        self.keeper = SearchKeeper(searches_path(library.path))
+        self.keeper = SearchKeeper(
+            searches_path(library.path), writes=library.limits.read_only is None)
         self.text = ""
         self.query = Query("")
         self.order: Order = "newest"

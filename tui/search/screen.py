@@ -15,12 +15,12 @@ from textual.widgets import Input
 
 from store.language.fields import FIELDS
 from store.language.query import without
+from store.text.figures import count_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.jump import jump_in
 from tui.keys.names import key_label, key_name
 from tui.kit.blocks import Fixed
-from tui.kit.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView

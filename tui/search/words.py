@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from store.language.query import Query
 from store.search.hits import Counts, Coverage
-from tui.kit.figures import count_of
+from store.text.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.kit.text import one_line

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from store.queries.list_options import Sort
 from store.queries.listing import ListRow
-from tui.kit import figures
+from store.text import figures
 
 ONE_LINE_FROM = 72
 """From this width of a list on a row has room for all its facts on one line."""

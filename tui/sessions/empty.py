@@ -9,7 +9,7 @@ from textual.strip import Strip
 from store.queries.list_options import SHELVES
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
-from tui.kit.figures import count_of
+from store.text.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.key_hints import keyed
 from tui.kit.lines import Line

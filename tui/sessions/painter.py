@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListQuery, ListRow
-from tui.kit import figures
+from store.text import figures
 from tui.kit.glyphs import Glyphs
 from tui.kit.lines import Line, Run
 from tui.kit.paint import Paint, blank, strip_of

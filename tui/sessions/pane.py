@@ -311,7 +311,8 @@ class SessionsPane(CommandPane, Vertical):
 
     def _searches(self) -> SearchKeeper:
         """Return what was searched for before, in the search screen too."""
-        return SearchKeeper(searches_path(self.library.path))
+        return SearchKeeper(
+            searches_path(self.library.path), writes=self.library.limits.read_only is None)
 
     @on(QueryInput.Stepped)
     def _stepped(self, event: QueryInput.Stepped) -> None:

@@ -7,31 +7,79 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from store.engine.access import read_header
 from store.engine.database import open_database
+from store.engine.schema import APPLICATION_ID, CURRENT_VERSION
 from store.errors import StoreError
 from store.queries.listing import has_sessions
 from store.system.locations import library_path, private_folder, scratch_dir
 from store.system.paths import expanded
 from store.system.processes import is_alive
-from tui.kit.figures import home_path
+from store.text.figures import home_path
 from tui.state.library import Library
+from tui.state.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from store.engine.opening import Target as OpeningTarget
     from store.engine.server_url import Root, ServerUrl
 
 
-def open_library(target: str | None, store: str | None, *, demo: bool = False) -> Library:
+def open_library(
+    target: str | None, store: str | None, *, demo: bool = False, limits: Limits = NO_LIMITS
+) -> Library:
     """Open what is to be shown.
 
     Args:
         target: A store, a source or a folder; None for the library.
         store: The store that takes the library's place, or None.
         demo: Show the demo store whatever else is named.
+        limits: What is off; where the browser is read only, no library is made or migrated.
 
     Raises:
         StoreError: It is none of these; the message says what it is.
     """
+    if limits.read_only is not None and not demo:
+        _refuse_to_make(target, store)
+    library = _opened(target, store, demo=demo)
+    library.limits = limits
+    if not library.is_kept:
+        library.sync_targets = None
+    return library
+
+
+def _refuse_to_make(target: str | None, store: str | None) -> None:
+    """Refuse what opening would write to: a library that is missing, empty or of an older version.
+
+    Raises:
+        StoreError: It is one.
+    """
+    own = library_path()
+    if target is not None and expanded(target).is_file():
+        path = expanded(target)
+    elif target is not None and not expanded(target).is_dir():
+        return
+    else:
+        path = _store_path(store) if store else own
+        if target is not None and _source_of(expanded(target)) is not None:
+            return
+    first = "start backscroll once without --read-only to make it"
+    if not path.exists():
+        if path == own:
+            raise StoreError(f"there is no library yet at {path}; {first}")
+        return
+    try:
+        header = read_header(path)
+    except StoreError:
+        if path == own:
+            raise
+        return  # A file of an agent, or nothing that can be opened: that is said later.
+    if header.application_id == APPLICATION_ID and header.user_version < CURRENT_VERSION:
+        raise StoreError(
+            f"{path} has the older version {header.user_version}; start backscroll once without"
+            " --read-only to migrate it")
+
+
+def _opened(target: str | None, store: str | None, *, demo: bool) -> Library:
     if demo:
         return demo_library(None)
     if target is not None:
@@ -108,7 +156,7 @@ def demo_library(headline: str | None) -> Library:
     path.unlink(missing_ok=True)
     open_database(path, create=True).close()
     library = Library.open(path, "demo")
-    library.headline = headline
+    library.headline, library.is_copy = headline, True
     making = import_module("tui.start.making").Making
     library.making = making("Making the demo store", "store.demo", [str(path)])
     return library
@@ -196,6 +244,7 @@ def _opened_server(target: str) -> Library:
             raise
         library = Library.open(path, home_path(str(url)))
         library.notice = f"{trouble}; what was read from it before is shown"
+        library.is_copy = True
         return library
     return _opened_source(url)
 
@@ -213,5 +262,5 @@ def _opened_source(root: Root) -> Library:
     path = _copy_path(root)
     open_database(path, create=True).close()
     library = Library.open(path, home_path(str(root)))
-    library.sync_targets = (root,)
+    library.sync_targets, library.is_copy = (root,), True
     return library

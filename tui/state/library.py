@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from store.engine.companions import same_file, signature
 from store.engine.database import Database, open_database
 from store.system.clock import Clock, system_clock
+from tui.state.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from store.engine.server_url import Root
@@ -39,6 +40,9 @@ class Library:
         workspace: Shows the sessions of this folder alone; None shows all.
         making: What still fills the store while it is shown; None once it is complete.
         sync_targets: What the sync process reads; None starts none.
+        limits: What is off in this run of the browser.
+        is_copy: Whether the file is a copy that Backscroll made in its cache folder: the demo, or
+            what was read from a source.
         clock: Returns the present as epoch ms.
     """
 
@@ -49,6 +53,8 @@ class Library:
     workspace: str | None = None
     making: Making | None = None
     sync_targets: tuple[Root, ...] | None = None
+    limits: Limits = NO_LIMITS
+    is_copy: bool = False
     clock: Clock = system_clock
     _store: Store | None = None
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,6 +79,19 @@ class Library:
         return self.database.path
 
     @property
+    def no_change(self) -> str | None:
+        """Why no verb can be done to the store, None where they can."""
+        return self.limits.read_only or self.database.file_read_only
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether this run syncs the store and keeps its index.
+
+        A copy of Backscroll's own is filled even where the browser is read only.
+        """
+        return self.limits.read_only is None or self.is_copy
+
+    @property
     def is_ready(self) -> bool:
         """Whether the asynchronous store is open."""
         return self._store is not None
@@ -82,7 +101,8 @@ class Library:
         async with self._opening:
             if self._store is None:
                 module = await asyncio.to_thread(import_module, "store.store")
-                self._store = await module.Store.open(self.path, clock=self.clock)
+                self._store = await module.Store.open(
+                    self.path, clock=self.clock, read_only=self.limits.read_only)
             return self._store
 
     async def read(

@@ -47,9 +47,14 @@ class SearchKeeper:
         kept: As last read or written.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Read a file; whatever is missing or damaged in it is left out."""
-        self._path = path
+    def __init__(self, path: Path, *, writes: bool = True) -> None:
+        """Read a file; whatever is missing or damaged in it is left out.
+
+        Args:
+            path: The file.
+            writes: Whether changes are written there; else they are kept until the end.
+        """
+        self._path, self._writes = path, writes
         self.kept = _read(path)
 
     def used(self, text: str) -> None:
@@ -74,6 +79,9 @@ class SearchKeeper:
         Raises:
             OSError: The file cannot be written; what is kept changes all the same.
         """
+        if not self._writes:
+            self.kept = change(self.kept)
+            return
         self.kept = change(_read(self._path, self.kept))
         write_whole(self._path, {"recent": self.kept.recent, "saved": self.kept.saved})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.host import cannot_write
+from tui.host import cannot_run, cannot_write
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.jump import jump_in
 from tui.kit.key_hints import keyed
@@ -30,6 +30,10 @@ def _has_needle(pane: TranscriptPane) -> str | None:
 
 def _writable(pane: TranscriptPane) -> str | None:
     return _has_session(pane) or cannot_write(pane)
+
+
+def _can_page(pane: TranscriptPane) -> str | None:
+    return _has_session(pane) or cannot_run(pane)
 
 
 def _has_session_id(pane: TranscriptPane) -> str | None:
@@ -105,7 +109,8 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
              "Copy", lambda pane: pane.copying.copy_as(),
              also="yank clipboard share markdown"),
     _command("open", ("v",), "pager", "Open the part in the pager", "Read",
-             lambda pane: pane.copying.open_in_pager(), footer=65, meaning="pager",
+             lambda pane: pane.copying.open_in_pager(), footer=65, available=_can_page,
+             meaning="pager",
              also="less view"),
     _command("tools", ("t",), "tools", "Show all tool outputs short, in full, or closed", "Read",
              lambda pane: pane.folds.cycle_tools(), footer=30,

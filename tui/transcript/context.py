@@ -10,7 +10,7 @@ from store.queries import transcript
 from store.queries.context import context_ids
 from store.queries.context_usage import KINDS, ContextUsage, Kind
 from store.queries.transcript import Keyset, Outline
-from tui.kit import figures
+from store.text import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run, width_of

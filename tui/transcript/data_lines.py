@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from store.conversation.calls import shortened
+from store.conversation.readable import media_line, readable
+from store.text import figures
 from store.text.diffs import from_patch, from_unified, tally
 from store.text.stored_json import as_dict, as_list, readable_json
-from tui.kit import diff, figures
+from tui.kit import diff
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, indented, width_of
 from tui.kit.markdown import layout
@@ -15,8 +18,7 @@ from tui.kit.text import clean, one_line, one_row
 from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.item import Item, Setting
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
-from tui.words.calls import shortened, todo_items
-from tui.words.plain import media_line, readable
+from tui.words.calls import todo_items
 
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""

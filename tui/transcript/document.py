@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from store.conversation.readable import decode
 from store.queries.transcript import Outline
 from store.rows import MessageRow, PartRow
 from store.text.stored_json import as_dict
@@ -19,7 +20,6 @@ from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.measures import estimate
 from tui.transcript.skeleton import EMPTY_INDEX, SILENT, Skeleton, append
 from tui.transcript.surroundings import Surroundings
-from tui.words.plain import decode
 
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""

@@ -11,6 +11,7 @@ from textual.timer import Timer
 
 from store.activity.judgement import Activity
 from store.activity.states import OPEN_STATES
+from store.conversation.readable import decode
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
@@ -27,7 +28,6 @@ from tui.transcript.running import RunningCalls
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.snapshot import ViewportSnapshot
-from tui.words.plain import decode
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two checks of the whole skeleton."""

@@ -13,9 +13,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.activity.judgement import Activity
+from store.conversation.readable import decode
 from store.rows import SessionRow
+from store.text import figures
 from store.text.stored_json import as_dict
-from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.lines import Line, Run
@@ -29,7 +30,6 @@ from tui.transcript.shown import ShownSession
 from tui.transcript.skeleton import UNSETTLED, WAITING
 from tui.words.calls import describe
 from tui.words.messages import message_facts
-from tui.words.plain import decode
 from tui.words.sessions import folder, model_name
 
 MAP_CELLS = 20

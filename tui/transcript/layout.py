@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from store.conversation.readable import readable, strip_tags
 from store.conversation.speakers import speaker_of
 from store.text.stored_json import as_dict
 from tui.kit.blocks import Laid
@@ -19,7 +20,6 @@ from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
 from tui.transcript.tool_lines import tool_lines
 from tui.words.calls import describe
 from tui.words.messages import clock_time, day, message_facts
-from tui.words.plain import readable, strip_tags
 
 _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
 _ASIDE = {"meta": "context", "notification": "notification"}

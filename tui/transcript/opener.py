@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from store.conversation.readable import decode
 from store.queries import transcript as queries
 from store.rows import SessionRow
+from store.text.code import warm as warm_highlighting
+from store.text.markdown import parser as parser_of_markdown
 from store.text.stored_json import as_dict
 from store.usage import context_size
-from tui.kit.highlight import warm as warm_highlighting
-from tui.kit.markdown import parser as parser_of_markdown
 from tui.messages import ProblemOccurred
 from tui.transcript.document import Document
 from tui.transcript.follower import Follower
@@ -20,7 +21,6 @@ from tui.transcript.placement import Placement
 from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
-from tui.words.plain import decode
 
 if TYPE_CHECKING:
     from store.store import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from store.text import figures
 from store.text.stored_json import as_dict
-from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run, cut, indented, width_of

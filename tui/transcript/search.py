@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.conversation.readable import decode, readable
 from store.engine.database import Database
 from store.queries.transcript import matches
 from store.text.stored_json import as_dict
@@ -19,7 +20,6 @@ from tui.transcript.anchors import Anchor
 from tui.transcript.document import Key
 from tui.transcript.skeleton import Skeleton
 from tui.words.calls import describe
-from tui.words.plain import decode, readable
 
 PARTS_AT_ONCE = 1_500
 _SAFE = re.compile(r"[A-Za-z0-9 _-]+")

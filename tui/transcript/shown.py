@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from store.activity.judgement import Activity
+from store.conversation.readable import decode
 from store.rows import SessionRow
 from store.text.stored_json import as_dict
 from tui.kit.glyphs import glyphs
@@ -19,7 +20,6 @@ from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
 from tui.transcript.shown_hit import ShownHit
 from tui.transcript.view import TranscriptView
-from tui.words.plain import decode
 
 
 class PaneServices(Protocol):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from store.conversation.calls import Call, ended_in
 from store.queries.transcript import child_of
-from tui.kit import diff, figures
+from store.text import figures
+from tui.kit import diff
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import code_lines
 from tui.kit.lines import Line, Run, cut, indented, width_of
@@ -20,7 +22,6 @@ from tui.transcript.prose import (
     first_line,
     more_line,
 )
-from tui.words.calls import Call, ended_in
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 STATUS_INKS = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from store.queries.lineage import FamilyNode, LineageKind
 from store.queries.tree_facts import Label, NodeFacts
-from tui.kit import figures
+from store.text import figures
 from tui.kit.blocks import Block, Spot
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.host import cannot_write
+from tui.host import cannot_keep, cannot_run, cannot_write
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands, screen_commands
 from tui.kit.key_hints import keyed
@@ -19,6 +19,10 @@ def _has_session(screen: TreeScreen) -> str | None:
 
 def _writable(screen: TreeScreen) -> str | None:
     return _has_session(screen) or cannot_write(screen)
+
+
+def _can_resume(screen: TreeScreen) -> str | None:
+    return _has_session(screen) or cannot_keep(screen) or cannot_run(screen)
 
 
 def _has_labels(screen: TreeScreen) -> str | None:
@@ -48,7 +52,7 @@ TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
              "Read", lambda screen: screen.compare(), footer=20, available=_has_other,
              also="diff"),
     _command("continue", ("C",), "continue", "Resume in its agent", "Change",
-             lambda screen: screen.resume(), footer=30, available=_has_session,
+             lambda screen: screen.resume(), footer=30, available=_can_resume,
              also="resume go on reopen"),
     _command("archive", ("a",), "archive", "Archive or unarchive the session, with its subagents",
              "Change",

@@ -8,8 +8,8 @@ from store.engine.database import Database
 from store.queries.lineage import siblings
 from store.queries.sessions import get
 from store.rows import SessionRow
+from store.text import figures
 from tui.dialogs.choose import ChooseDialog, Option
-from tui.kit import figures
 from tui.kit.key_hints import keyed
 from tui.verbs.doing import ask_store
 from tui.words.sessions import age

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 from store.engine.database import Database
 from store.errors import BackscrollError, Refused
 from store.queries.sessions import get
+from store.text import figures
 from tui.dialogs.ask import AskDialog
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.lines import LinesDialog
 from tui.dialogs.notes import facts, gap, paragraph
-from tui.kit import figures
 from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.verbs.doing import ask_store, counted, quoted, refuse
@@ -40,6 +40,8 @@ async def _on_store(host: Host, work: Callable[[Database], T]) -> T | None:
             return work(database)
 
     try:
+        if host.library.no_change is not None:
+            raise Refused(host.library.no_change)
         return await asyncio.to_thread(run)
     except BackscrollError as error:
         refuse(host, error)

@@ -43,6 +43,10 @@ async def go_on(host: Host, session_id: str) -> None:
     The user is asked first where a file is written or a prompt sent, and always where the session
     was not read from an agent's files on this machine.
     """
+    refused = host.library.limits.read_only or host.library.limits.no_programs
+    if refused is not None:
+        refuse(host, Refused(refused))
+        return
     found = await ask_store(host, _plan, session_id)
     if found is None:
         return

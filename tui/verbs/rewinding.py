@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database
+from store.text import figures
 from store.verbs.guards import refuse_while_running
 from store.verbs.rewind import (
     RewindPreview,
@@ -19,7 +20,6 @@ from store.verbs.rewind import (
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
 from tui.host import Rewound
-from tui.kit import figures
 from tui.verbs.doing import ask_store, counted, name_of, perform, report_done
 from tui.words.messages import clock_time, day
 

@@ -10,10 +10,10 @@ import re
 import shlex
 from typing import Any, NamedTuple
 
+from store.conversation.calls import todo_items
+from store.conversation.readable import readable
 from store.conversation.touched import PATHS
 from store.text.stored_json import as_dict, as_list
-from tui.words.calls import todo_items
-from tui.words.plain import readable
 
 
 class Copyable(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from store.text import figures
 from store.text.stored_json import as_dict
 from store.usage import spent_of
-from tui.kit import figures
 from tui.words.sessions import model_name
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from store.sync.places import Place
 from store.sync.problems import StoredProblem
-from tui.kit import figures
+from store.text import figures
 from tui.kit.lines import Line, Run
 from tui.kit.text import one_line
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import date
 
 from store.queries.list_options import Group
-from tui.kit import figures
+from store.text import figures
 from tui.kit.text import one_line
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-_DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")
-_VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 _SHORT_KINDS = {"claude-code": "claude"}
 
@@ -50,10 +47,7 @@ def short_kind(kind: str) -> str:
 
 def model_name(model: str | None) -> str:
     """Return a model's id without its vendor's prefix and its date."""
-    if not model or model == "unknown":
-        return ""
-    name = _DATED.sub("", one_line(model, 100).rpartition("/")[2])
-    return _VERSION.sub(r"\1.\2", name.removeprefix("claude-"))
+    return one_line(figures.model(model))
 
 
 def folder(path: str) -> str:

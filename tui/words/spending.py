@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.queries.stats import Spending
+from store.text import figures
 from store.usage import KEYS
-from tui.kit import figures
 from tui.kit.lines import Line
 from tui.kit.text import fit, one_line
 

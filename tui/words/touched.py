@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from store.queries.touches import Call, FileRow, FileUse
-from tui.kit import figures
-from tui.kit.figures import count_of
+from store.text import figures
+from store.text.figures import count_of
 
 _ENDS = (
     (("failed",), "failed"), (("denied",), "denied"), (("interrupted",), "interrupted"),

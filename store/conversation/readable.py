@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.text import figures
+from store.text.neutral import without_colour
 from store.text.stored_json import DamagedJson, as_dict, loads
-from tui.kit import figures
-from tui.kit.text import without_colour
 
 _ERROR_TAG = re.compile(r"</?tool_use_error>")
 _WRAPPER = re.compile(r"</?(?:local-command|bash|command)-[a-z]+>")

@@ -1,9 +1,15 @@
-"""Numbers and paths as people read them: tokens, bytes, durations, times, money, folders."""
+"""Figures and names as people read them: tokens, bytes, times, money, folders, models."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
+
+from store.text.neutral import neutral_line
+
+_DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")
+_VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 
 def tokens(count: int) -> str:
@@ -77,3 +83,11 @@ def home_path(path: str) -> str:
     home = os.path.expanduser("~")
     is_below = home != "/" and (path == home or path.startswith(home + "/"))
     return "~" + path[len(home):] if is_below else path
+
+
+def model(name: str | None) -> str:
+    """Return a model's id without its vendor's prefix and its date; "" where none is known."""
+    if not name or name == "unknown":
+        return ""
+    short = _DATED.sub("", neutral_line(name, 100).rpartition("/")[2])
+    return _VERSION.sub(r"\1.\2", short.removeprefix("claude-"))

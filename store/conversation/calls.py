@@ -1,0 +1,361 @@
+"""A tool call in words: its name, what it acted on, how it ended, what it returned.
+
+For screens, pages and documents alike. What a call is named and what it acted on is neutral text
+on one line; its body and its result are as the session has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from store.conversation.outcomes import Outcome, Status, details_of, outcome, tool_name
+from store.conversation.readable import output_text, readable
+from store.conversation.replies import approved_plan, reply_in
+from store.conversation.touched import (
+    EDITORS,
+    PATHS,
+    READERS,
+    SEARCHES,
+    SHELLS,
+    WRITERS,
+    edited_lines,
+    joined_command,
+    patch_text,
+    plain_name,
+    written_text,
+)
+from store.text import figures
+from store.text.diffs import added, files_in, tally
+from store.text.neutral import neutral, neutral_line
+from store.text.stored_json import as_dict, as_list
+
+BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call, ready to be laid out.
+
+    Attributes:
+        name: The tool as people call it.
+        what: What it did, in one line.
+        marks: Runs after it, such as ``+9 -3``.
+        word: How it ended, "" for a plain success.
+        milliseconds: How long it took; None where unknown.
+        size: How much came back, in words.
+        reply: A person's words in answer to the call.
+        body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
+        result: What the call gave back, where the body is something else; or the fixed text
+            around a person's words.
+        lead_lines: Body lines that show when outputs are short.
+        from_end: Whether the short form shows the end of the body.
+        call_id: ``toolCallId``.
+    """
+
+    name: str
+    what: str
+    status: Status
+    word: str = ""
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    milliseconds: float | None = None
+    size: str = ""
+    kind: BodyKind = "text"
+    reply: str = ""
+    body: Any = ""
+    result: str = ""
+    lead_lines: int = 4
+    from_end: bool = False
+    language: str = ""
+    call_id: str = ""
+
+    @property
+    def result_matters(self) -> bool:
+        """Whether the result says more than that the call succeeded."""
+        return self.status == "failed" or (
+            self.status in ("denied", "interrupted") and not self.reply
+        )
+
+    @property
+    def searched(self) -> str:
+        """All that shows when the call is open whole."""
+        if self.kind == "diff":
+            body = "\n".join(line.text for line in self.body)
+        elif self.kind == "todo":
+            body = "\n".join(text for _state, text in self.body)
+        else:
+            body = self.body
+        shown = (f"{self.name} {self.what}", self.reply, body, self.result)
+        return "\n".join(filter(None, shown))
+
+
+def shortened(text: str, root: str | None) -> str:
+    """Return a path from the workspace on, or with ``~`` for the home."""
+    text = neutral_line(text)
+    if root and text.startswith(root.rstrip("/") + "/"):
+        return text[len(root.rstrip("/")) + 1:]
+    return figures.home_path(text)
+
+
+def ended_in(call: Call) -> str:
+    """Return the call's duration for people, "" where it is unknown or nothing."""
+    return figures.duration(call.milliseconds) if call.milliseconds is not None else ""
+
+
+# Any call
+
+
+_TELLING = (
+    "command", "cmd", "argv", "file_path", "filePath", "path", "absolute_path", "notebook_path",
+    "query", "pattern", "url", "subject", "description", "prompt", "question", "skill", "title",
+    "name", "text", "message", "task_id", "bash_id", "shell_id", "id",
+)
+"""The most telling argument, first found first."""
+
+
+def describe(
+    data: dict[str, Any], root: str | None = None, times: tuple[int, int] = (0, 0)
+) -> Call:
+    """Return what a tool part did.
+
+    Args:
+        data: The part.
+        root: The session's workspace; paths below it are shown from there.
+        times: ``created_at`` and ``updated_at`` of the part, epoch ms.
+    """
+    name = tool_name(data)
+    given = data.get("input") if data.get("input") is not None else data.get("rawInput")
+    call = Call(_shown_name(name), "", "ok", call_id=str(data.get("toolCallId") or ""))
+    refused = as_dict(data.get("approval")).get("reason")
+    call.body = output_text(data.get("errorText") or data.get("output") or refused)
+    _ending(call, outcome(data, call.body, times))
+    plain = plain_name(name)
+    arguments = as_dict(given)
+    call.what = shortened(_telling(arguments, given), root)
+    call.reply, result = reply_in(call.body)
+    call.body = "" if call.reply else result
+    for names, fill in SPECIAL:
+        if plain in names:
+            fill(call, arguments, as_dict(details_of(data).get("structured")), root)
+            break
+    if result and not call.result and call.body != result:
+        call.result = result
+    if call.kind == "text" and call.body and not call.size:
+        lines = call.body.count("\n") + 1
+        call.size = f"{lines} lines" if lines > call.lead_lines else ""
+    call.name, call.what, call.word, call.size = map(
+        _row, (call.name, call.what, call.word, call.size)
+    )
+    call.marks = [(_row(text), ink) for text, ink in call.marks]
+    return call
+
+
+def _row(text: str) -> str:
+    return neutral(text).replace("\n", " ")
+
+
+def _shown_name(name: str) -> str:
+    if name.startswith("mcp__"):
+        return neutral_line(" ".join(name[5:].split("__")))
+    return neutral_line(name)
+
+
+def _telling(arguments: dict[str, Any], given: Any) -> str:
+    if not arguments:
+        return given if isinstance(given, str) else readable(given)
+    for name in _TELLING:
+        value = arguments.get(name)
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return joined_command(value)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ", ".join(f"{name}: {readable(value)}" for name, value in arguments.items())
+
+
+def _ending(call: Call, ended: Outcome) -> None:
+    """Fill in status, word, duration, and drop from the output what is shown beside it."""
+    call.body = call.body[ended.head :]
+    call.status, call.word = ended.status, ended.word
+    call.milliseconds = ended.milliseconds
+    call.from_end = ended.status == "failed"
+
+
+# Tools that agents share: shells, files, searches, lists, subagents
+
+
+_AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
+
+
+def _shell(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if "\n" in str(given.get("command", "")).strip():
+        call.marks = [(f"+{str(given['command']).strip().count(chr(10))} lines", "faint")]
+
+
+def _read(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if call.status != "ok":
+        return
+    call.lead_lines = 0
+    file = as_dict(structured.get("file"))
+    lines = file.get("numLines")
+    if not isinstance(lines, int):
+        lines = call.body.count("\n") + 1 if call.body else 0
+    call.size = f"{lines} line{'s' * (lines != 1)}" if lines else ""
+    start = given.get("offset")
+    if isinstance(start, int) and start > 1:
+        call.marks = [(f"from {start}", "faint")]
+    call.kind = "code"
+
+
+def _listing(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    pattern = given.get("pattern") or given.get("query")
+    if isinstance(pattern, str):
+        call.what = neutral_line(pattern)
+    where = given.get("path") or given.get("glob") or given.get("include")
+    if isinstance(where, str) and where:
+        call.marks = [(f"in {shortened(where, root)}", "muted")]
+    if call.status == "ok":
+        call.lead_lines = 0
+        lines = call.body.count("\n") + 1 if call.body else 0
+        call.size = f"{lines} line{'s' * (lines != 1)}"
+
+
+def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
+    if path is None:
+        path = _patched(given, structured, root)
+    if path:
+        call.what = shortened(path, root)
+    lines = edited_lines(given, structured)
+    if call.status in ("failed", "denied") or not lines:
+        return
+    plus, minus = tally(lines)
+    call.marks = [(text, ink) for text, ink in ((f"+{plus}", "ok"), (f"-{minus}", "error"))
+                  if text[1:] != "0"]
+    call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
+
+
+def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str | None:
+    """Return which files a patch is about: the first, and how many more."""
+    names = [as_dict(file).get("path") for file in as_list(structured.get("files"))]
+    paths = [name for name in names if isinstance(name, str)]
+    paths = paths or [file.path for file in files_in(patch_text(given) or "") if file.path]
+    if not paths:
+        return None
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return shortened(paths[0], root) + more
+
+
+def _write(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    _edit(call, given, structured, root)
+    content = written_text(given)
+    if call.kind != "diff" and call.status not in ("failed", "denied") and isinstance(content, str):
+        lines = added(content)
+        call.marks = [(f"+{len(lines)}", "ok")]
+        call.kind, call.body, call.lead_lines, call.size = "diff", lines, 6, ""
+
+
+def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    items = todo_items(given.get("todos") or given.get("plan") or given.get("items"))
+    if not items:
+        return
+    done = sum(state == "completed" for state, _text in items)
+    now = next((text for state, text in items if state == "in_progress"), "")
+    call.what = f"{done} of {len(items)} done" + (f"  {now}" if now else "")
+    call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
+
+
+def todo_items(value: Any) -> list[tuple[str, str]]:
+    """Return ``(state, text)`` of a check list: completed, in_progress, pending, cancelled."""
+    items = []
+    for item in as_list(value):
+        item = as_dict(item)
+        text = item.get("content") or item.get("step") or item.get("text") or item.get("title")
+        if isinstance(text, str):
+            state = str(item.get("status") or ("completed" if item.get("done") else "pending"))
+            items.append((state.replace("-", "_"), neutral_line(text)))
+    return items
+
+
+def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    kind = given.get("subagent_type") or given.get("agent") or given.get("agent_type")
+    about = given.get("description") or given.get("prompt") or given.get("message") or ""
+    call.what = neutral_line(f"{kind}: {about}" if kind and about else str(about or kind or ""))
+    total = structured.get("totalDurationMs")
+    if isinstance(total, int | float):
+        call.milliseconds = total
+    tokens = structured.get("totalTokens")
+    call.size = f"{figures.tokens(tokens)} tokens" if isinstance(tokens, int) else ""
+    if call.status == "ok":
+        call.kind, call.lead_lines = "markdown", 3
+
+
+def _question(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    asked = [str(as_dict(item).get("question") or "") for item in as_list(given.get("questions"))]
+    if asked:
+        call.what = neutral_line("  ".join(asked))
+    answers = as_dict(structured.get("answers"))
+    notes = as_dict(structured.get("annotations"))
+    if answers:
+        call.body = "\n".join(
+            f"{name}  {readable(value)}{_note_on(notes.get(name))}"
+            for name, value in answers.items()
+        )
+
+
+def _note_on(annotation: Any) -> str:
+    """Return what a person wrote beside an answer, on a line of its own."""
+    note = annotation if isinstance(annotation, str) else as_dict(annotation).get("notes")
+    return f"\n  {note}" if isinstance(note, str) and note.strip() else ""
+
+
+def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    plan = given.get("plan")
+    approved = approved_plan(str(call.body), structured) if call.status == "ok" else None
+    if approved is not None:
+        plan, call.result = approved.plan, approved.rest
+        if approved.edited:
+            call.marks = [("edited", "user")]
+    if isinstance(plan, str) and plan.strip():
+        first = plan.strip().split("\n", 1)[0].lstrip("# ")
+        call.what, call.kind, call.body, call.lead_lines = neutral_line(first), "markdown", plan, 8
+
+
+_META = re.compile(r"""\b(name|description)\s*:\s*(["'`])(.*?)(?<!\\)\2""", re.S)
+"""Name and description in a workflow's script: ``meta = {name: '…', description: '…'}``."""
+
+
+def _workflow(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    script = given.get("script")
+    meta: dict[str, str] = {}
+    if isinstance(script, str):
+        for key, _, value in _META.findall(script[:4000]):
+            meta.setdefault(key, value)
+    name = structured.get("workflowName") or given.get("name") or meta.get("name")
+    about = structured.get("summary") or meta.get("description")
+    words = [word for word in (name, about) if isinstance(word, str) and word]
+    if words:
+        call.what = neutral_line(": ".join(words))
+
+
+Filler = Callable[[Call, dict[str, Any], dict[str, Any], "str | None"], None]
+SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
+    (SHELLS, _shell),
+    (READERS, _read),
+    (SEARCHES, _listing),
+    (EDITORS, _edit),
+    (WRITERS, _write),
+    (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
+    (_AGENTS, _agent),
+    (frozenset({"workflow"}), _workflow),
+    (frozenset({"askuserquestion", "question", "ask_user"}), _question),
+    (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
+)
+"""Which function describes which tools; names in lower case, without MCP prefixes."""

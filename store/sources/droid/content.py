@@ -1,0 +1,143 @@
+"""Content blocks of droid's messages to AI SDK parts, and results to their calls.
+
+Source: the droid format page, section 2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, number, string
+
+_EXIT_CODE = re.compile(r"Error: Command failed \(exit code: (\d{1,9})\)")
+_DENIED = ("Tool execution cancelled by user", "Error: Exec ended early: insufficient permission")
+"""Beginnings of what stands for a refusal. Escape during a tool says the first one too."""
+_INTERRUPTED = "Error: Command terminated by signal"
+_SHELL = "tool-Execute"
+_HELPER = "tool-Task"
+_CHILD = re.compile(r"^session_id: ([0-9A-Za-z-]{8,64})$", re.M)
+
+
+def blocks_of(content: object) -> list[dict[str, Any]]:
+    """Return content as blocks; a string, as older versions wrote it, is one text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+
+
+def text_of(content: object) -> str:
+    """Return the words of content."""
+    texts = [block.get("text") for block in blocks_of(content) if block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
+    """Return the part of one block.
+
+    Args:
+        block: The block.
+        name: The call's id where the block has none.
+        at: When its message was written, epoch ms.
+        record: The number of its record.
+    """
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        return text_part(text if isinstance(text, str) else "", at, record)
+    if kind == "thinking":
+        return _reasoning(block, at, record)
+    if kind == "tool_use":
+        return _call(block, name, at, record)
+    file = _file(block)
+    if file is not None:
+        return PartDraft("file", file, at, at, records=(record,))
+    return data_part("event", {"name": str(kind or "block"), "details": block}, at, record)
+
+
+def _reasoning(block: dict[str, Any], at: int, record: int) -> PartDraft:
+    text = block.get("thinking")
+    data: dict[str, Any] = {
+        "type": "reasoning", "text": text if isinstance(text, str) else "", "state": "done",
+    }  # fmt: skip
+    kept = {key: block[key] for key in ("signature", "signatureProvider") if block.get(key)}
+    took = number(block.get("durationMs"))
+    if took > 0:
+        kept["durationMs"] = took
+    if kept:
+        data["providerMetadata"] = {"droid": kept}
+    return PartDraft("reasoning", data, at, at, records=(record,))
+
+
+def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
+    kind = f"tool-{string(block.get('name')) or 'unknown'}"
+    call_id, given = string(block.get("id")) or name, block.get("input")
+    data: dict[str, Any] = {
+        "type": kind, "toolCallId": call_id, "state": "input-available",
+        "input": {} if given is None else given,
+    }  # fmt: skip
+    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+
+
+def _file(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an image of Anthropic's form as a file part; None for other blocks."""
+    source = mapping(block.get("source"))
+    if block.get("type") != "image":
+        return None
+    if string(source.get("url")):
+        return {"type": "file", "mediaType": "image/*", "url": source["url"]}
+    data = string(source.get("data"))
+    if data is None:
+        return None
+    media_type = string(source.get("media_type")) or "image/png"
+    return {"type": "file", "mediaType": media_type, "url": f"data:{media_type};base64,{data}"}
+
+
+def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None:
+    """Put a ``tool_result`` block into the part of its call; a second one is left out.
+
+    Args:
+        part: The call's part.
+        block: The result.
+        at: When it was written, epoch ms.
+        record: The number of its record.
+    """
+    part.records = tuple(dict.fromkeys((*part.records, record)))
+    if part.tool_state != "input-available":
+        return
+    text, failed = text_of(block.get("content")), block.get("is_error") is True
+    status = _status(text) if failed else "ok"
+    extra: dict[str, Any] = {"status": status, "duration_ms": max(at - part.created_at, 0)}
+    if part.type == _SHELL:
+        code = _EXIT_CODE.match(text)
+        if code or not failed:
+            extra["exit_code"] = int(code[1]) if failed and code else 0
+    child = _CHILD.search(text) if part.type == _HELPER else None
+    if child:
+        extra["child_session_source_id"] = child[1]
+    data = part.data
+    if status == "ok":
+        data["state"], data["output"] = "output-available", _output(block.get("content"), text)
+    elif status == "denied":
+        data["state"] = "output-denied"
+        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
+    else:
+        data["state"], data["errorText"] = "output-error", text
+    data["resultProviderMetadata"] = {"backscroll": extra}
+    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+
+
+def _status(text: str) -> str:
+    if text.startswith(_DENIED):
+        return "denied"
+    return "interrupted" if text.startswith(_INTERRUPTED) else "error"
+
+
+def _output(content: object, text: str) -> Any:
+    """Return a result as a tool part's output: a text, or a list where files are in it."""
+    blocks = blocks_of(content)
+    if all(block.get("type") == "text" for block in blocks):
+        return text
+    return [_file(block) or block for block in blocks]

@@ -1,0 +1,121 @@
+"""The ranges of the statistics screen, and the bars that they are cut into."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tui.stats.ranges import (
+    RANGES,
+    BadRange,
+    Between,
+    Bucket,
+    Range,
+    allowed,
+    bucket_start,
+    dates_query,
+    fitting_bucket,
+    parse_range,
+    range_words,
+    slot_words,
+    slots,
+)
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def at(text: str, zone: ZoneInfo = BERLIN) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=zone).timestamp() * 1000)
+
+
+NOW = at("2026-11-28T14:30")
+
+
+@pytest.mark.parametrize(("chosen", "start", "end"), [
+    (Range("today"), "2026-11-28", "2026-11-29"),
+    (Range("7d"), "2026-11-22", "2026-11-29"),
+    (Range("30d"), "2026-10-30", "2026-11-29"),
+    (Range("7d", back=1), "2026-11-15", "2026-11-22"),
+    (Range("1y"), "2025-11-29", "2026-11-29"),
+])
+def test_a_range_ends_with_the_day(chosen: Range, start: str, end: str) -> None:
+    assert chosen.between(NOW, BERLIN) == (at(start), at(end))
+
+
+def test_all_and_custom_ranges() -> None:
+    assert Range("all").between(NOW, BERLIN) == (None, None)
+    assert Range("all").why_not_moved and Range("30d").why_not_moved is None
+    custom = Range("custom", 0, at("2026-11-15"), at("2026-11-25"))
+    assert custom.moved(-1).between(NOW, BERLIN) == (at("2026-11-05"), at("2026-11-15"))
+    assert custom.moved(-1).moved(1).moved(1) == custom
+    assert [each for each in RANGES] == ["today", "7d", "30d", "1y", "all", "custom"]
+
+
+@pytest.mark.parametrize(("typed", "start", "end"), [
+    ("2026-11-01 .. 2026-11-15", "2026-11-01", "2026-11-16"),
+    ("2026-11-01 to 2026-11-15", "2026-11-01", "2026-11-16"),
+    ("last month ..", "2026-10-01", None),
+    (".. 2026-11-15", None, "2026-11-16"),
+    ("2026-11", "2026-11-01", None),
+])
+def test_a_range_can_be_typed(typed: str, start: str | None, end: str | None) -> None:
+    found = parse_range(typed, now=NOW, zone=BERLIN)
+    assert (found.start, found.end) == (start and at(start), end and at(end))
+
+
+@pytest.mark.parametrize("typed", ["", "soon", "2026-11-15 .. soon", "2026-11-15 .. 2026-11-01"])
+def test_what_is_no_range_says_why(typed: str) -> None:
+    with pytest.raises(BadRange, match="date|begins"):
+        parse_range(typed, now=NOW, zone=BERLIN)
+
+
+def test_days_follow_the_clock_where_it_is_changed() -> None:
+    found = slots(Between(at("2026-10-24"), at("2026-10-27")), "day", BERLIN)
+    assert [slot.start for slot in found] == [at(f"2026-10-{day}") for day in (24, 25, 26)]
+    assert [(slot.end - slot.start) // 3_600_000 for slot in found] == [24, 25, 24]
+    hours = slots(Between(at("2026-10-25"), at("2026-10-26")), "hour", BERLIN)
+    assert len(hours) == 25 and hours[-1].end == at("2026-10-26")
+
+
+def test_the_bars_of_a_range_have_labels() -> None:
+    days = slots(Range("30d").between(NOW, BERLIN), "day", BERLIN)
+    assert [slot.label for slot in days[:4]] == ["30 Oct", "31", "1 Nov", "2"]
+    assert [slot.major for slot in days[:4]] == [True, False, True, False]
+    weeks = slots(Range("1y").between(NOW, BERLIN), "week", BERLIN)
+    assert len(weeks) == 53 and weeks[0].start == at("2025-11-29")
+    months = slots(Range("1y").between(NOW, BERLIN), "month", BERLIN)
+    assert [slot.label for slot in months[:3]] == ["2025", "Dec", "2026"]
+    hours = slots(Range("today").between(NOW, BERLIN), "hour", BERLIN)
+    assert (hours[0].label, hours[23].label, len(hours)) == ("00", "23", 24)
+    assert slot_words(days[2], "day", BERLIN) == "Sun 1 Nov 2026"
+    assert slot_words(hours[9], "hour", BERLIN) == "Sat 28 Nov 09:00"
+    assert slot_words(months[2], "month", BERLIN) == "January 2026"
+    assert slot_words(weeks[1], "week", BERLIN) == "1 Dec to 7 Dec 2025"
+
+
+@pytest.mark.parametrize(("days", "bucket"), [
+    (1, "hour"), (30, "day"), (200, "week"), (2000, "month")])
+def test_the_bucket_fits_the_length(days: int, bucket: Bucket) -> None:
+    between = Between(0, days * 86_400_000)
+    assert fitting_bucket(between) == bucket and allowed(bucket, between)
+    assert not allowed("hour", Between(0, 30 * 86_400_000))
+
+
+def test_a_bucket_begins_where_its_slot_does() -> None:
+    assert bucket_start(NOW, "hour", BERLIN) == at("2026-11-28T14:00")
+    assert bucket_start(NOW, "week", BERLIN) == at("2026-11-23")
+    assert bucket_start(NOW, "month", BERLIN) == at("2026-11-01")
+
+
+def test_a_range_in_words_and_as_a_query() -> None:
+    assert range_words(Range("30d").between(NOW, BERLIN), BERLIN) == "30 Oct to 28 Nov 2026"
+    assert range_words(Range("today").between(NOW, BERLIN), BERLIN) == "Sat 28 Nov 2026"
+    assert range_words(Between(None, None), BERLIN) == "all time"
+    assert range_words(Between(at("2026-10-01"), None), BERLIN) == "since 1 Oct 2026"
+    utc = Between(int(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000), None)
+    assert dates_query(utc, UTC) == "after:2026-11-01"  # The tests run in UTC.
+    berlin = Between(at("2026-11-01"), at("2026-11-02"))
+    assert dates_query(berlin, BERLIN) == (
+        'after:"2026-11-01 00:00+0100" before:"2026-11-02 00:00+0100"')

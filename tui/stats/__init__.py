@@ -1,0 +1,1 @@
+"""The statistics screen: what was spent, on what, and when."""
