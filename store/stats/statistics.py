@@ -26,7 +26,7 @@ from store.stats.facts import COVERED, TOLD
 from store.stats.figures import Figures
 from store.stats.narrowing import Narrowed, narrowed
 from store.stats.rollups import Coverage, Rollups, open_rollups
-from store.stats.times import PERIODS, Buckets, Period
+from store.stats.times import PERIODS, Buckets, Calendar, Period
 from store.usage import context_size
 
 __all__ = [
@@ -100,7 +100,8 @@ class Answer:
 
 def figures(
     db: Database, stats: Rollups, *, by: Dimension | None, span: Span, query: Query,
-    zone: tzinfo, stack: Stack | None = None, limit: int | None = None, order: Order = "tokens",
+    zone: tzinfo | None, stack: Stack | None = None, limit: int | None = None,
+    order: Order = "tokens", month_starts: int = 1,
 ) -> Answer:  # fmt: skip
     """Return figures, whole and by group.
 
@@ -110,12 +111,13 @@ def figures(
         by: What to group by; None for the whole alone.
         span: The time that is counted.
         query: What narrows it, in the language of the list.
-        zone: The time zone of hours, days, weeks and months.
+        zone: The time zone of hours, days, weeks and months; None is the computer's own.
         stack: What each group is divided by, for plots.
         limit: The most groups; ``Answer.others`` has the rest. Periods are not limited.
         order: What the groups are ordered by, the largest first.
+        month_starts: The day on which a month begins; in a shorter month its last day.
     """
-    with _Asking(db, stats, span, query, zone) as asking:
+    with _Asking(db, stats, span, query, Calendar(zone, month_starts)) as asking:
         whole = Figures()
         groups = asking.groups(by, stack)
         for group in groups.values():
@@ -137,9 +139,10 @@ class _Asking:
     """One question: what of the counts it selects, and the SQL that sums them up."""
 
     def __init__(
-        self, db: Database, stats: Rollups, span: Span, query: Query, zone: tzinfo
+        self, db: Database, stats: Rollups, span: Span, query: Query, calendar: Calendar
     ) -> None:
-        self._db, self._stats, self._zone = db, stats, zone
+        self._db, self._stats, self._calendar = db, stats, calendar
+        self._zone = calendar.zone
         self._read = stats.connection.execute
         self.narrowed = narrowed(db, query)
         self._span = _both(span, self.narrowed)
@@ -282,7 +285,7 @@ class _Asking:
             ).fetchone()
             lows += [low] if low is not None else []
             highs += [high] if high is not None else []
-        self._buckets = Buckets(self._zone, period, min(lows, default=0), max(highs, default=0))
+        self._buckets = Buckets(self._calendar, period, min(lows, default=0), max(highs, default=0))
         return self._buckets
 
     def _spent(self, sums: Sequence[Any]) -> Figures:
@@ -388,7 +391,7 @@ def _selects(by: Dimension, key: str) -> str:
     return f"{by}:={quoted(key)}" if key else f"-{by}:*"
 
 
-def _in_span(span: Span, zone: tzinfo) -> str:
+def _in_span(span: Span, zone: tzinfo | None) -> str:
     pieces = [
         f"{name}:{_date(moment, zone)}" for name, moment in
         (("after", span.start), ("before", span.end)) if moment is not None
@@ -396,7 +399,7 @@ def _in_span(span: Span, zone: tzinfo) -> str:
     return " ".join(pieces)
 
 
-def _date(moment: int, zone: tzinfo) -> str:
+def _date(moment: int, zone: tzinfo | None) -> str:
     """Return a moment as a query has it: the day where that is it, for the computer's own zone."""
     at = datetime.fromtimestamp(moment / 1000, zone)
     day = f"{at:%Y-%m-%d}"

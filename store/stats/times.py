@@ -1,9 +1,16 @@
-"""Hours, days, weeks and months of a time zone, as sums over quarter hours."""
+"""Hours, days, weeks and months: where each begins and ends, and sums over quarter hours.
+
+They are those of a time zone, so a day may have 23 or 25 hours. Months may begin on another day
+than the first, as bills do.
+"""
 
 from __future__ import annotations
 
 import bisect
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal, NamedTuple
 
 from store.stats.facts import QUARTER_MS
@@ -17,14 +24,81 @@ _LAST = 253_402_214_400_000 // QUARTER_MS
 """Of the years of four digits, a day to spare; hostile times count as this one."""
 _STEP = 7 * _DAY
 """Distance of looks at a zone's offset; no zone changes it twice within so little."""
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Where periods of time begin.
+
+    An hour that a change of the clock repeats is one period of two hours.
+
+    Attributes:
+        zone: The time zone; None is the computer's own.
+        month_starts: The day on which a month begins; where a month has no such day, its last.
+    """
+
+    zone: tzinfo | None = None
+    month_starts: int = 1
+
+    def start(self, at: int, period: Period) -> int:
+        """Return where the period begins that a moment falls in, epoch ms."""
+        return self.moment(self._first(at, period))
+
+    def end(self, at: int, period: Period) -> int:
+        """Return where the period after it begins, epoch ms."""
+        first = self._first(at, period)
+        if period == "month":
+            return self.moment(self._month(first.year, first.month + 1))
+        steps = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+        return self.moment(first + steps[period])
+
+    def steps(self, start: int, end: int, period: Period) -> Iterator[int]:
+        """Yield where each period begins that has a moment of a span.
+
+        Args:
+            start: The first moment, epoch ms.
+            end: The moment after the last one.
+            period: How long they are.
+        """
+        at = self.start(start, period)
+        while at < end:
+            yield at
+            at = self.end(at, period)
+
+    def moment(self, wall: datetime) -> int:
+        """Return epoch ms of a clock's time: the first of two, the next where it is skipped."""
+        return round(wall.replace(tzinfo=self.zone, fold=0).timestamp() * 1000)
+
+    def month(self, year: int, month: int) -> date:
+        """Return the day on which a month begins; months count on past 12."""
+        return self._month(year, month).date()
+
+    def _month(self, year: int, month: int) -> datetime:
+        year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+        return datetime(year, month, min(self.month_starts, monthrange(year, month)[1]))
+
+    def _first(self, at: int, period: Period) -> datetime:
+        wall = datetime.fromtimestamp(at / 1000, self.zone).replace(tzinfo=None)
+        if period == "hour":
+            return wall.replace(minute=0, second=0, microsecond=0)
+        today = datetime.combine(wall, time())
+        if period == "week":
+            return today - timedelta(days=today.weekday())
+        if period == "month":
+            begun = self._month(today.year, today.month)
+            return begun if begun <= today else self._month(today.year, today.month - 1)
+        return today
 
 
 class Bucket(NamedTuple):
     """One period.
 
     Attributes:
-        key: ``2026-11-28T14``, ``2026-11-28`` (of a week its Monday) or ``2026-11``.
-        label: What a screen shows: ``14:00``, ``28 Nov``, ``week of 23 Nov``, ``Nov 2026``.
+        key: ``2026-11-28T14``, ``2026-11-28`` (of a week its Monday), or ``2026-11``; of a month
+            that does not begin on the first, its first day.
+        label: What a screen shows: ``14:00``, ``28 Nov``, ``week of 23 Nov``, ``Nov 2026``,
+            ``from 15 Nov 2026``.
         start: Epoch ms.
         end: Epoch ms, excluded.
     """
@@ -36,18 +110,18 @@ class Bucket(NamedTuple):
 
 
 class Buckets:
-    """The periods of a time zone between two quarter hours."""
+    """The periods of a calendar between two quarter hours."""
 
-    def __init__(self, zone: tzinfo, period: Period, first: int, last: int) -> None:
-        """Find the offsets of a zone.
+    def __init__(self, calendar: Calendar, period: Period, first: int, last: int) -> None:
+        """Find the offsets of the zone.
 
         Args:
-            zone: The time zone.
+            calendar: Where periods begin.
             period: What to divide time into.
             first: The first quarter hour, counted from 1970.
             last: The last one.
         """
-        self._zone, self._period = zone, period
+        self._calendar, self._period = calendar, period
         first, last = (min(max(each, 0), _LAST) for each in (first, last))
         self._starts, self._offsets = [first], [self._offset(first)]
         at = first
@@ -64,7 +138,7 @@ class Buckets:
     def _offset(self, quarter: int) -> int:
         """Return what a zone adds to UTC, in quarter hours."""
         moment = datetime.fromtimestamp(quarter * QUARTER_MS / 1000, UTC)
-        offset = moment.astimezone(self._zone).utcoffset() or timedelta()
+        offset = moment.astimezone(self._calendar.zone).utcoffset() or timedelta()
         return int(offset.total_seconds() // (QUARTER_MS / 1000))
 
     def sql(self, quarter: str) -> str:
@@ -91,34 +165,37 @@ class Buckets:
         if self._period == "week":
             return f"(({local} / {_DAY} + 3) / 7)"
         at = f"{local} * {QUARTER_MS // 1000}, 'unixepoch'"
-        return (
-            f"(CAST(strftime('%Y', {at}) AS INTEGER) * 12"
-            f" + CAST(strftime('%m', {at}) AS INTEGER) - 1)"
+        month = (
+            f"CAST(strftime('%Y', {at}) AS INTEGER) * 12"
+            f" + CAST(strftime('%m', {at}) AS INTEGER) - 1"
         )
+        if self._calendar.month_starts == 1:
+            return f"({month})"
+        last = f"strftime('%d', {at}, 'start of month', '+1 month', '-1 day')"
+        begins = f"min({self._calendar.month_starts}, CAST({last} AS INTEGER))"
+        return f"({month} - (CAST(strftime('%d', {at}) AS INTEGER) < {begins}))"
 
     def bucket(self, number: int) -> Bucket:
         """Return the period of a number that ``sql`` gave."""
-        start, end = _local(self._period, number), _local(self._period, number + 1)
-        span = self._moment(start), self._moment(end)
+        start = self._local(number)
+        span = self._calendar.moment(start), self._calendar.moment(self._local(number + 1))
+        label = f"{start.day} {start:%b}"
         if self._period == "hour":
             return Bucket(f"{start:%Y-%m-%dT%H}", f"{start:%H}:00", *span)
         if self._period == "month":
-            return Bucket(f"{start:%Y-%m}", f"{start:%b %Y}", *span)
-        label = f"{start.day} {start:%b}"
-        return Bucket(
-            f"{start:%Y-%m-%d}", f"week of {label}" if self._period == "week" else label, *span
-        )
+            if self._calendar.month_starts == 1:
+                return Bucket(f"{start:%Y-%m}", f"{start:%b %Y}", *span)
+            label = f"from {label} {start:%Y}"
+        elif self._period == "week":
+            label = f"week of {label}"
+        return Bucket(f"{start:%Y-%m-%d}", label, *span)
 
-    def _moment(self, local: datetime) -> int:
-        return round(local.replace(tzinfo=self._zone).timestamp() * 1000)
-
-
-def _local(period: Period, number: int) -> datetime:
-    epoch = datetime(1970, 1, 1)
-    if period == "hour":
-        return epoch + timedelta(hours=number)
-    if period == "day":
-        return epoch + timedelta(days=number)
-    if period == "week":
-        return epoch + timedelta(days=number * 7 - 3)
-    return datetime.combine(date(number // 12, number % 12 + 1, 1), datetime.min.time())
+    def _local(self, number: int) -> datetime:
+        if self._period == "hour":
+            return _EPOCH + timedelta(hours=number)
+        if self._period == "day":
+            return _EPOCH + timedelta(days=number)
+        if self._period == "week":
+            return _EPOCH + timedelta(days=number * 7 - 3)
+        first = self._calendar.month(number // 12, number % 12 + 1)
+        return datetime.combine(first, time())
