@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from store.engine import sidecar_keeper
 from store.engine.database import Database, in_transaction
 from store.search.index import __main__ as keeping
 from store.search.index import sidecar
@@ -643,11 +644,11 @@ def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
 def test_damage_that_an_open_indexer_does_not_meet_is_mended(
     talk: Talk, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    monkeypatch.setattr(keeping, "CHECKED_EVERY_S", 0.0)
+    monkeypatch.setattr(sidecar_keeper, "CHECKED_EVERY_S", 0.0)
     talk.message(talk.session(""), text="word")
     path, stop = sidecar.index_path(talk.db.path), Stop()
-    keeper = keeping._Keeper(talk.db.path, stop, keeping._Teller(as_json=True), once=False)
-    until(lambda: keeper._work() is not None and is_equal(talk.db.path))
+    keeper = keeping.keeper(talk.db.path, stop, keeping.Teller(as_json=True))
+    until(lambda: keeper.work() is not None and is_equal(talk.db.path))
     if damage == "empty":
         os.truncate(path, 0)
     else:
@@ -656,8 +657,8 @@ def test_damage_that_an_open_indexer_does_not_meet_is_mended(
                       "UPDATE about SET value = '0' WHERE name = 'format'")
         other.commit()
         other.close()
-    until(lambda: keeper._work() is not None and is_equal(talk.db.path))
-    keeper._drop()
+    until(lambda: keeper.work() is not None and is_equal(talk.db.path))
+    keeper.drop()
 
 
 def test_a_search_has_a_damaged_index_made_again(talk: Talk) -> None:
