@@ -28,7 +28,7 @@ def test_only_the_start_imports_the_app() -> None:
     def importers(name: str) -> set[str]:
         return {room_of(one) for one, imported in graph.items() if name in imported}
 
-    assert importers("tui.app") == {"tui.__main__", "tui.screenshots"}
+    assert importers("tui.app") == {"tui.browser", "tui.screenshots"}
     assert importers("tui.main.screen") == {"tui.app", "tui.keys"}
 
 

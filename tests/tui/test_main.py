@@ -14,8 +14,9 @@ from store.system.locations import cache_dir, library_path
 from tests.tui.seeded import Said, make_store, text
 from tests.tui.stores import Told, browser, put, settled, some
 from tests.tui.verbs_app import running
-from tui.__main__ import Request, browser_request, main
+from tui.__main__ import main
 from tui.app import BackscrollApp
+from tui.browser import Request, browser_request
 from tui.start import startup
 from tui.start.making import Making
 

@@ -13,7 +13,7 @@ from store.system.locations import library_path
 from tests.tui.seeded import SESSION, Said, make_store, text
 from tests.tui.stores import browser, put, settled, some
 from tests.tui.verbs_app import drawn, running
-from tui.__main__ import browser_request
+from tui.browser import browser_request
 from tui.dialogs.save import SaveScreen
 from tui.host import cannot_save
 from tui.keys.pane import owners_of

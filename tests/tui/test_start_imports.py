@@ -21,7 +21,7 @@ NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
 FIRST_PAINT = """
 import asyncio, sys
 from pathlib import Path
-from tui.__main__ import browser_request
+from tui.browser import browser_request
 from store.config import quick_config
 from tui.start.startup import open_library
 from tui.app import BackscrollApp

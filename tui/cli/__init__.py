@@ -102,6 +102,8 @@ def main(argv: Sequence[str]) -> int:
         silence_streams()
         return 0
     except OSError as error:
+        from tui.start.problems import of_file
+
         silence_streams()
         print(f"backscroll: {of_file(error)}", file=sys.stderr)
         silence_streams()
@@ -208,6 +210,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
     from store.errors import Ambiguous, BackscrollError
     from tui.cli.output import UsageError
+    from tui.start.problems import of_file
     from tui.start.wanted import BrowserWanted
 
     try:
@@ -255,13 +258,6 @@ def _ambiguous(error: Ambiguous) -> int:
         details = (" ".join(home_path(each).split()) for each in choice.details)
         lines.append("  ".join((f"  {choice.id}", local_time(choice.at), *details)))
     return _failed("\n".join([*lines, *["  ... and more"] * error.more]))
-
-
-def of_file(error: OSError) -> str:
-    """Return the file name and message of an error, without the error number."""
-    if error.filename is None or error.strerror is None:
-        return str(error)
-    return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def _is_no_text(argument: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 
@@ -40,3 +41,10 @@ def keep(summary: str, error: BaseException | None) -> str | None:
     except OSError:
         return None
     return str(path)
+
+
+def of_file(error: OSError) -> str:
+    """Return the file name and message of an error, without the error number."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"

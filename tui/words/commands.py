@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("tui.cli.resume", "resume a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
     "forget": ("tui.cli.forget", "remove sessions permanently"),
+    "serve": ("tui.cli.serve", "show the browser in a web page"),
     "mcp": ("tui.cli.mcp", "serve your sessions to coding agents (MCP)"),
     "completion": ("tui.cli.completion", "print the completion of a shell"),
 }

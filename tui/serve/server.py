@@ -1,0 +1,154 @@
+"""Serves the browser until it is stopped: the port, the links, the signals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from aiohttp import web
+
+from store.errors import Refused
+from store.system.locations import private_folder, scratch_dir
+from store.system.programs import CommandLine
+from tui.serve.gate import Gate, is_any, is_loopback, shown_host
+from tui.serve.web import Web
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+SHUTDOWN_S = 8.0
+"""Seconds that open pages have to end when the server is stopped."""
+
+
+class Served:
+    """A server that runs; prints its links on standard output.
+
+    Attributes:
+        web: What it answers.
+    """
+
+    def __init__(self, line: CommandLine, address: str, port: int, *, opens: bool = False) -> None:
+        """Name what is served and where.
+
+        Args:
+            line: Starts the process of a page.
+            address: What is listened on.
+            port: The port; 0 takes a free one.
+            opens: Open the link in the desktop's web browser.
+        """
+        self._address, self._port, self._opens = address, port, opens
+        self.web = Web(Gate(), line, address, told=_tell)
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until a signal comes.
+
+        Raises:
+            Refused: The address or port cannot be listened on.
+        """
+        runner = web.AppRunner(
+            self.web.application(), access_log=None, handle_signals=False,
+            shutdown_timeout=SHUTDOWN_S)
+        await runner.setup()
+        try:
+            listening = _listening(self._address, self._port)
+            self.web.port = listening.getsockname()[1]
+            await web.SockSite(runner, listening).start()
+            await self._until_stopped()
+        finally:
+            await runner.cleanup()
+
+    async def _until_stopped(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in SIGNALS:
+            with contextlib.suppress(AttributeError, NotImplementedError):
+                loop.add_signal_handler(getattr(signal, name), self._stopped.set)
+        if not is_loopback(self._address):
+            _tell(
+                f"warning: {self._address} can be reached from other machines, and the connection"
+                " is not encrypted: whoever can read it can use this browser too. An SSH tunnel"
+                " to the default address is safer.")
+        url = self._print_link()
+        asks = sys.stdin.isatty()
+        hint = "Press Enter for another link, Ctrl+C to stop." if asks else "Ctrl+C stops it."
+        print(f"The link works once, for one web browser. {hint}", flush=True)
+        if asks:
+            with contextlib.suppress(NotImplementedError):
+                loop.add_reader(sys.stdin.fileno(), self._asked)
+        with _opened(url) if self._opens else contextlib.nullcontext():
+            await self._stopped.wait()
+
+    def _print_link(self) -> str:
+        name = socket.gethostname().lower() if is_any(self._address) else self._address
+        url = f"http://{shown_host(name)}:{self.web.port}/?token={self.web.gate.new_token()}"
+        print(url, flush=True)
+        return url
+
+    def _asked(self) -> None:
+        """Print another link for each Enter; without further input, ask no more."""
+        if sys.stdin.readline():
+            self._print_link()
+        else:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+
+def _tell(words: str) -> None:
+    print(f"backscroll: {words}", file=sys.stderr, flush=True)
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Args:
+        address: An address of this machine, or a name that has one.
+        port: The port; 0 takes a free one.
+
+    Raises:
+        Refused: There is no such address, or the port is taken.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise Refused(f"cannot listen on {address}: {error.strerror or error}") from error
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(place)
+        made.listen(64)
+    except OSError as error:
+        made.close()
+        raise Refused(
+            f"cannot listen on {address} port {port}: {error.strerror or error}") from error
+    return made
+
+
+@contextlib.contextmanager
+def _opened(url: str) -> Iterator[None]:
+    """Open a link in the desktop's web browser.
+
+    It is handed over in a private file: the arguments of a program can be read by every user of
+    the machine.
+    """
+    path = private_folder(scratch_dir() / "serve") / f"link-{os.getpid()}.html"
+    path.unlink(missing_ok=True)
+    try:
+        _write_link(path, url)
+        asyncio.get_running_loop().run_in_executor(None, webbrowser.open, path.as_uri())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _write_link(path: Path, url: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write("<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"
+                   f'<meta http-equiv=refresh content="0;url={escape(url)}">')
