@@ -9,6 +9,7 @@ from pathlib import Path
 
 from store.errors import NotFound, StoreError
 from store.sources.aider import AiderSource
+from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
@@ -35,6 +36,7 @@ def all_sources() -> tuple[Source, ...]:
         CrushSource(),
         LlmSource(),
         DroidSource(),
+        AmpSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -248,6 +248,32 @@ def relink_children(
     return changed
 
 
+def with_call(connection: sqlite3.Connection, prepared: PreparedSession) -> PreparedSession:
+    """Return a new subagent's session with the call that names it, if its parent is stored.
+
+    As ``relink_calls`` does for a parent that is read later.
+
+    Args:
+        connection: In a transaction.
+        prepared: A session that is not stored yet.
+    """
+    if prepared.lineage_kind != "subagent" or prepared.parent_message is not None:
+        return prepared
+    calls = connection.execute(
+        "SELECT p.data_json, p.tool_call_id, json_extract(m.metadata_json, '$.source.id')"
+        " FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id WHERE p.session_id = ?"
+        " AND p.tool_call_id IS NOT NULL AND instr(p.data_json, ?)"
+        ' ORDER BY p.created_at, p.message_id, p."index"',
+        (prepared.parent_id, prepared.id),
+    )
+    for text, call, name in calls:
+        if _child_of(text) == prepared.id and isinstance(name, str):
+            lineage = {**(prepared.metadata.get("lineage") or {}), "tool_call_id": call}
+            return replace(prepared, parent_message=name,
+                           metadata={**prepared.metadata, "lineage": lineage})  # fmt: skip
+    return prepared
+
+
 def relink_calls(connection: sqlite3.Connection, parent: PreparedSession) -> list[str]:
     """Link subagents to the calls that started them, if they were read before those.
 

@@ -123,6 +123,8 @@ def write_prepared(
         return Written(prepared.id, skipped="the session's own files told more")
     if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)
+    if known is None:
+        prepared = links.with_call(connection, prepared)
     renamed: Mapping[str, str] | None = None
     keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
     if keep_gone and known is not None:

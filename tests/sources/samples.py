@@ -72,6 +72,7 @@ SAMPLES = (
     Sample("llm", "llm", home=".config/io.datasette.llm", workspace=False),
     Sample("llm", "llm/old-0.27.1", workspace=False),
     Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
+    Sample("amp", "amp/threads", home=".local/share/amp/threads", ids=("messageId",)),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),

@@ -121,8 +121,7 @@ def test_lineage(draft: SessionDraft, expected: dict[str, Any]) -> None:
     assert draft.lineage is not None
     assert (draft.lineage.kind, draft.lineage.parent_source_id) == (told["kind"], told["parent"])
     assert draft.lineage.tool_call_id == told.get("tool_use")
-    calling = "642953e4-8a30-4b10-a781-ffe79c9d33e1" if "tool_use" in told else None
-    assert draft.lineage.parent_message_source_id == told.get("at", calling)
+    assert draft.lineage.parent_message_source_id == told.get("at")
     copied = [one for one in draft.messages if one.inherited_from is not None]
     # A line with results alone is in the drafts of their calls.
     lines = {number for one in copied for part in one.parts for number in part.records}

@@ -20,7 +20,6 @@ from store.sources.base.json_values import parse_json
 from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
-from store.sources.droid.content import blocks_of
 from store.sources.droid.messages import Messages, tokens_of
 from store.system.paths import open_regular
 
@@ -189,14 +188,6 @@ class Parent:
         """Return the ids of its messages."""
         return frozenset(name for record in self._records() if (name := string(record.get("id"))))
 
-    def message_with(self, call: str) -> str | None:
-        """Return the id of its message with a call."""
-        for record in self._records():
-            blocks = blocks_of(mapping(record.get("message")).get("content"))
-            if any((b.get("type"), b.get("id")) == ("tool_use", call) for b in blocks):
-                return string(record.get("id"))
-        return None
-
     def _records(self) -> Iterator[dict[str, Any]]:
         for line in self._lines():
             try:
@@ -253,8 +244,7 @@ def _link(
     for message in copied:
         message.inherited_from = message.source_id
     if caller is not None:
-        at = parent.message_with(call) if call is not None else None
-        draft.lineage = LineageDraft("subagent", parent.id, at, call)
+        draft.lineage = LineageDraft("subagent", parent.id, tool_call_id=call)
     elif copied or fork_point is not None:
         at = copied[-1].source_id if copied else fork_point
         draft.lineage = LineageDraft("fork", parent.id, at)

@@ -1,0 +1,142 @@
+"""Content blocks of Amp's messages to AI SDK parts, and runs to their calls.
+
+Source: the Amp format page, section 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.base.diffs import hunks_of
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, string
+
+_FENCE = "```"
+
+
+def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a message's blocks; a string is one text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+
+
+def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
+    """Return the part of one block.
+
+    Args:
+        block: The block.
+        name: The call's id where the block has none.
+        at: When its message was written, epoch ms.
+        record: The number of its record.
+    """
+    kind = block.get("type")
+    text = block.get("text")
+    if kind == "text":
+        return text_part(text if isinstance(text, str) else "", at, record)
+    if kind == "thinking":
+        thought = block.get("thinking")
+        data: dict[str, Any] = {
+            "type": "reasoning", "text": thought if isinstance(thought, str) else "",
+            "state": "done",
+        }  # fmt: skip
+        kept = {key: block[key] for key in ("signature", "provider") if block.get(key)}
+        if kept:
+            data["providerMetadata"] = {"amp": kept}
+        return PartDraft("reasoning", data, at, at, records=(record,))
+    if kind == "tool_use":
+        return _call(block, name, at, record)
+    file = _image(block)
+    if file is not None:
+        return PartDraft("file", file, at, at, records=(record,))
+    return data_part("event", {"name": str(kind or "block"), "details": block}, at, record)
+
+
+def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
+    kind = f"tool-{string(block.get('name')) or 'unknown'}"
+    call_id, given = string(block.get("id")) or name, block.get("input")
+    state = "input-streaming" if block.get("complete") is False else "input-available"
+    data: dict[str, Any] = {
+        "type": kind, "toolCallId": call_id, "state": state,
+        "input": {} if given is None else given,
+    }  # fmt: skip
+    return PartDraft(kind, data, at, at, call_id, state, (record,))
+
+
+def _image(block: dict[str, Any]) -> dict[str, Any] | None:
+    source = mapping(block.get("source"))
+    if block.get("type") != "image":
+        return None
+    media_type = string(source.get("mediaType")) or "image/png"
+    data, url = string(source.get("data")), string(source.get("url"))
+    if data is None and url is None:
+        return None
+    file = {"type": "file", "mediaType": media_type,
+            "url": url or f"data:{media_type};base64,{data}"}  # fmt: skip
+    path = string(block.get("sourcePath"))
+    return {**file, "filename": path.rsplit("/", 1)[-1]} if path else file
+
+
+def settle(part: PartDraft, run: dict[str, Any], at: int, record: int) -> None:
+    """Put a ``run`` into the part of its call.
+
+    Args:
+        part: The call's part.
+        run: What the call's result says.
+        at: When it was written, epoch ms.
+        record: The number of its record.
+    """
+    part.records = tuple(dict.fromkeys((*part.records, record)))
+    status, data = string(run.get("status")) or "done", part.data
+    progress, result = mapping(run.get("progress")), run.get("result")
+    extra: dict[str, Any] = {"status": "ok"}
+    child = string(progress.get("threadID")) or string(mapping(run.get("~debug")).get("threadID"))
+    if child:
+        extra["child_session_source_id"] = child
+    if status == "in-progress":
+        if string(progress.get("output")):
+            data |= {"state": "output-available", "output": progress["output"],
+                     "preliminary": True}  # fmt: skip
+        extra.pop("status")
+    elif status == "done":
+        code = mapping(result).get("exitCode")
+        if type(code) is int:
+            extra["exit_code"] = code
+        hunks = hunks_of(_unfenced(mapping(result).get("diff")))
+        if hunks:
+            extra["structured"] = {"structuredPatch": hunks}
+        data |= {"state": "output-available", "output": _output(result)}
+    elif status == "rejected-by-user":
+        extra["status"] = "denied"
+        reason = string(run.get("reason")) or ""
+        data["state"] = "output-denied"
+        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": reason}
+    else:
+        extra["status"] = "interrupted" if status.startswith("cancel") else "error"
+        error = run.get("error")
+        said = mapping(error).get("message", error if isinstance(error, str) else None)
+        data |= {"state": "output-error",
+                 "errorText": string(said) or string(run.get("reason")) or status}  # fmt: skip
+    data["resultProviderMetadata"] = {"backscroll": extra}
+    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+
+
+def _output(result: object) -> Any:
+    """Return a result's own words, where it has some; else the result as it is."""
+    bag = mapping(result)
+    for key in ("output", "content", "diff"):
+        if isinstance(bag.get(key), str):
+            return _unfenced(bag[key]) if key == "diff" else bag[key]
+    return "" if result is None else result
+
+
+def _unfenced(diff: object) -> str | None:
+    """Return a diff without the fence that is around it."""
+    if not isinstance(diff, str):
+        return None
+    lines = diff.strip().split("\n")
+    if len(lines) > 1 and lines[0].startswith(_FENCE) and lines[-1] == _FENCE:
+        return "\n".join(lines[1:-1])
+    return diff
