@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.prices.table import STANDARD, Price
+from store.prices.table import STANDARD, Price, tier_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class AnswerUsage:
         cache_write: Written to the cache, for whatever time.
         cache_write_1h: The part of ``cache_write`` that was written for an hour; None where
             the agent does not say, then all of it was written for 5 minutes.
-        tier: How it was served: ``standard``, ``batch``, ``flex``, ``priority``, ``fast``; see
-            ``tier_of``.
+        tier: How it was served: ``standard``, ``batch``, ``flex``, ``priority``, ``fast``, or as
+            the agent says it.
     """
 
     input: int = 0
@@ -46,7 +46,7 @@ def estimate(usage: AnswerUsage, price: Price | None, asked: int | None = None) 
         asked: The size of the request, where ``usage`` is a sum of several answers of a
             like size; None takes that of ``usage``. A larger request costs more as a whole.
     """
-    if price is None or price.tier != usage.tier:
+    if price is None or price.tier != tier_of(usage.tier):
         return None
     rates = price.rates(usage.asked if asked is None else asked)
     hour = min(max(usage.cache_write_1h or 0, 0), usage.cache_write)
@@ -63,13 +63,3 @@ def estimate(usage: AnswerUsage, price: Price | None, asked: int | None = None) 
                 return None
             cost += tokens * rate
     return cost / 1_000_000
-
-
-_TIERS = {"default": STANDARD, "auto": STANDARD, "normal": STANDARD, "on_demand": STANDARD,
-          "": STANDARD, "batches": "batch"}  # fmt: skip
-
-
-def tier_of(said: object) -> str:
-    """Return the tier that an agent names, in the words of the table."""
-    name = said.strip().lower()[:32] if isinstance(said, str) else ""
-    return _TIERS.get(name, name)

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from store.prices.estimating import tier_of
-from store.prices.table import STANDARD, Above, Price, canonical_provider
+from store.prices.table import STANDARD, Above, Price, canonical_provider, tier_of
 from store.text.neutral import escaped
 
 RATES: Final = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")

@@ -17,6 +17,18 @@ STANDARD: Final = "standard"
 """The tier of an answer that says nothing of one."""
 
 
+_SAME_TIER = {
+    "": STANDARD, "default": STANDARD, "auto": STANDARD, "normal": STANDARD, "on_demand": STANDARD,
+    "batches": "batch",
+}  # fmt: skip
+
+
+def tier_of(said: object) -> str:
+    """Return the tier that an agent names, in the words of the table."""
+    name = said.strip().lower()[:32] if isinstance(said, str) else ""
+    return _SAME_TIER.get(name, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Above:
     """The prices of a whole request that is larger than a number of tokens.
@@ -112,9 +124,9 @@ class PriceTable:
         Args:
             model_id: As the agent wrote it.
             provider_id: Who served it; None or ``unknown`` where the agent does not say.
-            tier: The tier that the answer was served in, see ``store.prices.estimating``.
+            tier: The tier that the answer was served in, as the agent says it.
         """
-        key = model_id, provider_id or "", tier
+        key = model_id, provider_id or "", tier_of(tier)
         if key not in self._known:
             if len(self._known) >= _KEPT:
                 self._known.clear()

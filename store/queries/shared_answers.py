@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.values import amount, number, text
+from store.engine.values import decoded, number, text
+from store.queries.running_totals import CostSoFar, cost_so_far
 from store.usage import KEYS, Spent, bucket_sql
 
 _BATCH = 400
@@ -34,11 +35,13 @@ class SharedAnswers:
         begun_at: By session and running total, the dollars that the total began with because
             another session had spent them; see ``metadata_json.backscroll.cost_so_far``.
         together: The sessions that hold the same answer, each set of them once.
+        begun_models: The same by model, where the source tells it.
     """
 
     usage: dict[str, Spent | None] = field(default_factory=dict)
     begun_at: dict[tuple[str, str], float] = field(default_factory=dict)
     together: set[frozenset[str]] = field(default_factory=set)
+    begun_models: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,7 +57,7 @@ class _Row:
         rank: The least of several rows counts: originals before copies, sessions before
             their subagents, older sessions before newer ones, and the one that the source
             noted a running total in.
-        total: Which running total of costs the source keeps, and its dollars after this message.
+        total: What the source noted after this message of the costs so far.
     """
 
     id: str
@@ -66,7 +69,7 @@ class _Row:
     at: int
     usage: Spent
     rank: tuple[Any, ...]
-    total: tuple[str, float] | None
+    total: CostSoFar | None
 
 
 def shared_answers(db: Database, session_ids: Sequence[str] | None = None) -> SharedAnswers:
@@ -94,9 +97,10 @@ def _count(found: SharedAnswers, group: list[_Row]) -> None:
     found.together.add(frozenset(row.session for row in group))
     totals = [row.total for row in group if row.total is not None and row is first]
     for session in {row.session for row in group} - {first.session}:
-        for counter, dollars in totals:
-            key = session, counter
-            found.begun_at[key] = max(found.begun_at.get(key, 0.0), dollars)
+        for total in totals:
+            key = session, total.counter
+            if total.usd > found.begun_at.get(key, -1.0):
+                found.begun_at[key], found.begun_models[key] = total.usd, total.models
 
 
 def _largest(one: Spent, other: Spent) -> Spent:
@@ -254,8 +258,7 @@ def _marks(names: Sequence[str]) -> str:
 def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row]:
     form = db.form
     facts = ("source.answer[0]", "source.answer[1]", "source.answer[2]", "inherited_from",
-             "backscroll.true_created_at", "backscroll.cost_so_far.usd",
-             "backscroll.cost_so_far.counter", "cost_usd")  # fmt: skip
+             "backscroll.true_created_at", "backscroll.cost_so_far", "cost_usd")  # fmt: skip
     columns = ", ".join(form.fact("m", path) for path in facts)
     usage = ", ".join(bucket_sql("m", key) for key in KEYS)
     cursor = db.connection.execute(
@@ -270,7 +273,8 @@ def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row
 
 def _row(values: tuple[Any, ...]) -> _Row:
     (message_id, session_id, at, began, is_subagent,
-     name, request, words, origin, true_at, total, counter, cost, *usage) = values  # fmt: skip
+     name, request, words, origin, true_at, noted, cost, *usage) = values  # fmt: skip
+    total = None if noted is None else cost_so_far(decoded(text(noted)))
     return _Row(
         message_id,
         session_id,
@@ -282,5 +286,5 @@ def _row(values: tuple[Any, ...]) -> _Row:
         Spent.of(usage, cost if isinstance(cost, int | float) else None),
         (origin is not None, bool(is_subagent), number(began), total is None, session_id,
          number(at), message_id),
-        None if total is None else (str(counter), amount(total)),
+        total,
     )

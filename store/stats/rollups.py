@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from store.engine.database import Database
-from store.prices.estimating import AnswerUsage, estimate, tier_of
-from store.prices.table import PriceTable
+from store.prices.estimating import AnswerUsage, estimate
+from store.prices.table import PriceTable, tier_of
 from store.stats import counting, tables
 from store.stats.facts import REQUEST_SIZES, Charge
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from store.prices.estimating import AnswerUsage, estimate, tier_of
-from store.prices.table import Above, Price
+from store.prices.estimating import AnswerUsage, estimate
+from store.prices.table import Above, Price, tier_of
 
 CLAUDE = Price(4, 20, 0.2, 5, 8)
 LONG = Price(2, 12, 0.2, above=(Above(200_000, 4, 18, 0.4),))

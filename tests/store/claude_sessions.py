@@ -15,10 +15,14 @@ VERSION = "2.1.332"
 
 
 class Made:
-    """One session while it is made; ``lines`` are what its file holds."""
+    """One session while it is made; ``lines`` are what its file holds.
 
-    def __init__(self, seed: str) -> None:
-        self.rng = random.Random(seed)
+    ``prices`` decides whether answers say what few say: an hour in the cache, fast mode.
+    """
+
+    def __init__(self, seed: str, prices: bool) -> None:
+        self.rng, self.costs = random.Random(seed), random.Random(seed)
+        self.prices = prices
         self.at = START_MS
         self.lines: list[bytes] = []
         self.rows: list[dict[str, Any]] = []
@@ -72,11 +76,17 @@ class Made:
                 message={
                     "id": message, "role": "assistant", "content": [block],
                     "model": rng.choice(("claude-a", "claude-a", "claude-b", "<synthetic>")),
-                    "usage": {"input_tokens": 3, "output_tokens": rng.randrange(99)},
+                    "usage": self.usage(),
                 },
             )  # fmt: skip
             if block["type"] == "tool_use":
                 self.unanswered.append((block["id"], row["uuid"]))
+
+    def usage(self) -> dict[str, Any]:
+        usage = {"input_tokens": 3, "output_tokens": self.rng.randrange(99)}
+        hour = {"cache_creation": {"ephemeral_1h_input_tokens": 7}}
+        more = self.costs.choice(({}, {}, {}, hour, {"speed": "fast"}))
+        return usage | more if self.prices else usage
 
     def result(self) -> None:
         if self.unanswered:
@@ -159,7 +169,11 @@ class Made:
             last = self.rows[-1]["uuid"] if self.rows else some
             self.note(kind, leafUuid=self.rng.choice((last, last, last, some)))
         elif kind == "cost-state":
-            self.note(kind, totalCostUSD=self.rng.random(), startTime=self.rng.choice((1, 2)))
+            usd = self.rng.random()
+            side = usd * self.costs.random()
+            self.note(kind, totalCostUSD=usd, startTime=self.rng.choice((1, 2)),
+                      modelUsage={"claude-a": {"costUSD": usd - side},
+                                  "claude-b": {"costUSD": side}})  # fmt: skip
         elif kind == "mode":
             self.note(kind, mode=self.words())
         else:
@@ -192,7 +206,7 @@ def session(seed: str, steps: int, rare: float) -> bytes:
         steps: How much happens.
         rare: How often it is something that may reach far back, from 0 to 1.
     """
-    made = Made(seed)
+    made = Made(seed, rare > 0)
     for _ in range(steps):
         names = RARE if made.rng.random() < rare else OFTEN
         getattr(made, made.rng.choice(names))()

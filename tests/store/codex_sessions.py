@@ -16,7 +16,7 @@ class Made:
     """One rollout while it is made."""
 
     def __init__(self, seed: str) -> None:
-        self.rng = random.Random(seed)
+        self.rng, self.tiers = random.Random(seed), random.Random(seed)
         self.has_turns = self.rng.random() < 0.7
         self.tells = self.rng.random() < 0.3
         start = 0 if self.rng.random() < 0.7 else None
@@ -35,6 +35,10 @@ class Made:
             lines.event("task_started", turn_id=turn)
         lines.add("turn_context", {"turn_id": turn, "cwd": rng.choice(("/w", "/w", "/v")),
                                    "model": rng.choice("aab"), "effort": rng.choice("xy")})
+        if self.tiers.random() < 0.2:
+            tier = self.tiers.choice(("fast", "default", None))
+            settings = {"model": "a", "service_tier": tier}
+            lines.event("thread_settings_applied", thread_settings=settings)
         lines.user(self.words(), event=rng.random() < 0.9)
         for _ in range(rng.choice((1, 2, 4))):
             self.response()

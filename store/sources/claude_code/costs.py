@@ -8,11 +8,15 @@ that it shares with its parent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code.rows import mapping
+
+_MOST_DOLLARS = 1e9
+_MOST_MODELS = 64
+_LONGEST_NAME = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +27,33 @@ class CostNote:
         number: Its place among the file's records.
         counter: Which counter it is of; empty where it does not say.
         usd: The counter's total, dollars.
+        models: What each model has of that, requests that no message shows included.
     """
 
     number: int
     counter: str
     usd: float
+    models: dict[str, float] = field(default_factory=dict)
 
 
 def cost_note(number: int, note: dict[str, Any]) -> CostNote | None:
     """Return what a ``cost-state`` note says; None without a total."""
-    usd = note.get("totalCostUSD")
-    if isinstance(usd, bool) or not isinstance(usd, int | float):
+    usd = _dollars(note.get("totalCostUSD"))
+    if usd is None:
         return None
     started = note.get("startTime")
-    return CostNote(number, "" if started is None else str(started), float(usd))
+    models: dict[str, float] = {}
+    for model, used in mapping(note.get("modelUsage")).items():
+        cost = _dollars(mapping(used).get("costUSD"))
+        if cost and len(model) <= _LONGEST_NAME and len(models) < _MOST_MODELS:
+            models[model] = cost
+    return CostNote(number, "" if started is None else str(started), usd, models)
+
+
+def _dollars(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _MOST_DOLLARS else None
 
 
 def add_costs(draft: SessionDraft, notes: list[CostNote]) -> None:
@@ -60,5 +77,7 @@ def add_costs(draft: SessionDraft, notes: list[CostNote]) -> None:
             place += 1
         if place:
             own = answers[place - 1][1].metadata
-            told = {"usd": note.usd, "counter": note.counter}
+            told: dict[str, Any] = {"usd": note.usd, "counter": note.counter}
+            if note.models:
+                told["models"] = note.models
             own["backscroll"] = {**mapping(own.get("backscroll")), "cost_so_far": told}

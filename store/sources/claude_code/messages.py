@@ -31,7 +31,7 @@ from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.turns import Answer, Turns
-from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
+from store.sources.claude_code.usage import SYNTHETIC, details_of, larger, usage_of
 
 
 class Prompts:
@@ -73,6 +73,13 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
         "input_schema": schema.get("input_schema"),
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _set_details(metadata: dict[str, Any], details: dict[str, Any]) -> None:
+    if details:
+        metadata["usage_details"] = details
+    else:
+        metadata.pop("usage_details", None)
 
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
@@ -273,7 +280,10 @@ class Thread:
         usage = usage_of(row.message)
         if usage is not None:
             known = metadata.get("usage")
-            metadata["usage"] = usage if known is None else larger(known, usage)
+            counted = usage if known is None else larger(known, usage)
+            if counted is usage:
+                _set_details(metadata, details_of(row.message))
+            metadata["usage"] = counted
         reason = row.message.get("stop_reason")
         if reason:
             metadata.setdefault("backscroll", {})["finish_reason"] = reason

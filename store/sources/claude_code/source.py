@@ -45,7 +45,7 @@ class ClaudeCodeSource(FileSource):
 
     kind = KIND
     label = "Claude Code"
-    version = 2
+    version = 3
     program = Program(
         frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
     )

@@ -36,6 +36,28 @@ def usage_of(message: dict[str, Any]) -> dict[str, int] | None:
     }
 
 
+def details_of(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what else decides the price of an API message, where it is not the usual.
+
+    ``cache_write_1h`` is the part of the cache's tokens that was written for an hour, ``tier``
+    how the request was served: fast, as a batch, or in the United States alone.
+    """
+    raw = mapping(message.get("usage"))
+    details: dict[str, Any] = {}
+    hour = _count(mapping(raw.get("cache_creation")), "ephemeral_1h_input_tokens")
+    if hour:
+        details["cache_write_1h"] = hour
+    said = [raw.get("service_tier"), raw.get("speed")]
+    said += ["us"] if raw.get("inference_geo") == "us" else []
+    tier = " ".join(one for one in said if isinstance(one, str) and one not in _USUAL)
+    if tier:
+        details["tier"] = tier[:64]
+    return details
+
+
+_USUAL = ("", "standard", "default", "auto")
+
+
 def _count(usage: dict[str, Any], name: str) -> int:
     value = usage.get(name)
     if type(value) is not int or not 0 <= value < 1_000_000_000:

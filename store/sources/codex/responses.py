@@ -287,6 +287,9 @@ class Responses(MessageList):
             if early:
                 self.opened, self._items_follow = message, True
         message.metadata["usage"] = usage
+        details = self.setting.usage_details()
+        if details:
+            message.metadata["usage_details"] = details
         response = string(entry.line.payload.get("response_id"))
         if response:
             message.metadata.setdefault("backscroll", {})["response_id"] = response

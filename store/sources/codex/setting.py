@@ -24,6 +24,7 @@ class Setting:
     provider: str = "openai"
     model: str | None = None
     effort: str | None = None
+    tier: str | None = None
     folder: str | None = None
     turn: str | None = None
     prompt: str | None = None
@@ -46,6 +47,16 @@ class Setting:
         self.effort = string(said.get("effort")) or string(mode.get("reasoning_effort"))
         self.folder = string(said.get("cwd")) or self.folder
         self.provider = string(said.get("model_provider_id")) or self.provider
+        if "service_tier" in said:
+            self.tier = string(said["service_tier"])
+
+    def usage_details(self) -> dict[str, str]:
+        """Return the tier that a response is served in, where it is not the usual one.
+
+        What the program calls fast is OpenAI's priority processing.
+        """
+        tier = "priority" if self.tier == "fast" else self.tier
+        return {"tier": tier[:64]} if tier and tier not in ("default", "auto", "standard") else {}
 
     def model_ref(self) -> dict[str, Any] | None:
         """Return the model as messages name it."""
