@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from store.engine.database import Database
 from store.prices.estimating import AnswerUsage, estimate
-from store.prices.table import PriceTable, tier_of
+from store.prices.table import REQUEST_SIZES, PriceTable, tier_of
 from store.stats import counting, tables
-from store.stats.facts import REQUEST_SIZES, Charge
+from store.stats.facts import Charge
 
 
 @dataclass(frozen=True, slots=True)
