@@ -17,6 +17,7 @@ from store.sources.copilot import CopilotSource
 from store.sources.crush import CrushSource
 from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
+from store.sources.goose import GooseSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
@@ -35,6 +36,7 @@ def all_sources() -> tuple[Source, ...]:
         KiloSource(),
         CrushSource(),
         LlmSource(),
+        GooseSource(),
         DroidSource(),
         AmpSource(),
         GeminiSource(),
