@@ -13,6 +13,7 @@ from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
+from store.sources.continue_dev import ContinueSource
 from store.sources.copilot import CopilotSource
 from store.sources.crush import CrushSource
 from store.sources.droid import DroidSource
@@ -39,6 +40,7 @@ def all_sources() -> tuple[Source, ...]:
         GooseSource(),
         DroidSource(),
         AmpSource(),
+        ContinueSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),
