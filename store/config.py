@@ -277,24 +277,6 @@ class StatsSettings(Section):
     month_starts: Annotated[int, Between(1, 31)] = 1
 
 
-class MaskSettings(Section):
-    """``[masks]``: what is kept back when sessions are shared.
-
-    Attributes:
-        view: Mask the view from the start; a key changes it.
-        emails: Mask e-mail addresses too.
-        home: Replace the names of users in paths by ``user``.
-        let_through: Texts that are never masked, such as a key for tests.
-        rules: Own rules: by the name of what they recognise, a regular expression.
-    """
-
-    view: bool = False
-    emails: bool = False
-    home: bool = False
-    let_through: list[str] = []  # noqa: RUF012 - copied for each instance
-    rules: dict[str, str] = {}  # noqa: RUF012
-
-
 class Settings(Section):
     """The whole ``config.toml``.
 
@@ -311,7 +293,6 @@ class Settings(Section):
     notify: NotifySettings = NotifySettings()
     sources: SourceSettings = SourceSettings()
     stats: StatsSettings = StatsSettings()
-    masks: MaskSettings = MaskSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 
@@ -436,8 +417,7 @@ def _type_words(kind: Any) -> str:
         return ", ".join(get_args(kind))
     words = {
         bool: "true, false", int: "number", str: "text", str | None: "text",
-        list[str]: "list of texts", dict[str, str]: "texts by name",
-        dict[str, list[str]]: "lists of texts by name",
+        list[str]: "list of texts", dict[str, list[str]]: "lists of texts by name",
     }[kind]
     return " ".join([words, *map(_bound_words, bounds)])
 

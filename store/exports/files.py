@@ -10,10 +10,9 @@ from typing import NamedTuple
 from store.engine.database import Database
 from store.exports.reading import SessionReading, View, read_session, with_masks
 from store.exports.registry import Format, file_name, writer
-from store.exports.selection import Selection, selected
-from store.sharing.masks import Masking, Masks
 from store.system.files import write_whole
 from store.system.paths import expanded
+from store.text.secrets import Masks
 
 
 class Prepared(NamedTuple):
@@ -51,8 +50,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     database: Database, session_id: str, format: Format, *, view: View | None = None,
-    masked: bool | None = None, masking: Masking | None = None, out: Path | None = None,
-    selection: Selection | None = None,
+    masked: bool | None = None, out: Path | None = None,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
 
@@ -62,12 +60,7 @@ def prepare(
         format: How it is written.
         view: Which rows; the usual ones of the format where None.
         masked: Whether secrets are replaced; as is usual for the format where None.
-        masking: What is replaced where it is; secrets alone where None.
         out: Where it will be written, as some formats have their id in the name.
-        selection: What of the session is written; all where None.
-
-    Raises:
-        BadRule: An own rule cannot be used.
     """
     if format.context:
         view = "context"
@@ -77,9 +70,7 @@ def prepare(
     reading = read_session(database, session_id, view)
     if format.context and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
-    if selection is not None:
-        reading = selected(reading, selection)
-    masks = Masks(masking)
+    masks = Masks()
     if format.masked if masked is None else masked:
         reading = with_masks(reading, masks)
     return Prepared(format, reading, masks)

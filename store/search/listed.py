@@ -12,7 +12,6 @@ from store.queries.listing_filter import ListFilterTest
 from store.queries.matching_sessions import asks_for_activity
 from store.queries.sessions import Cursor, SessionFilter
 from store.queries.summaries import Keep, Summary, summaries
-from store.sharing.masks import Masking, Masks
 
 
 class Listed:
@@ -26,7 +25,7 @@ class Listed:
 
     def __init__(
         self, db: Database, query: Query, filter: SessionFilter, now: int,
-        *, is_archived_chosen: bool = False, masking: Masking | None = None,
+        *, is_archived_chosen: bool = False,
     ) -> None:  # fmt: skip
         """Prepare a list; a query that asks for parts of sessions is searched for at once.
 
@@ -36,11 +35,8 @@ class Listed:
             filter: Which sessions otherwise.
             now: The present, epoch ms.
             is_archived_chosen: Whether ``filter.archived`` counts whatever the query asks for.
-            masking: What is masked in all texts before they are searched; None for nothing.
         """
-        self._masking = masking
-        masks = None if masking is None else Masks(masking)
-        asked = ListFilterTest(query, fuzzy=False, masks=masks)
+        asked = ListFilterTest(query, fuzzy=False)
         self.filter = replace(filter, fields=asked.conditions)
         if not is_archived_chosen and _asks_for_archived(query):
             self.filter = replace(self.filter, archived="include")
@@ -64,8 +60,7 @@ class Listed:
 
         found = SessionsFound(set())
         for step in with_index(
-            self._db.path, lambda index: sessions_with_hits(
-                self._db, query, index, masking=self._masking)
+            self._db.path, lambda index: sessions_with_hits(self._db, query, index)
         ):
             found = step or found
         self.why = found.why

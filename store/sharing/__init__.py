@@ -1,1 +1,0 @@
-"""What of a session is kept back when it is shared: rules, finding, masks, home folders."""

@@ -1,1 +1,0 @@
-"""Tests of what is masked when sessions are shared."""
