@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tui.start.making import Making
     from tui.start.wanted import Place
     from tui.state.places import Places
+    from tui.stats.model import StatsModel
     from tui.transcript.shown_hit import ShownHit
 
 SYNC_WAIT_S = 20
@@ -114,6 +115,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._commands: CommandTable | None = None
         self.first_place: Place | None = None
         self._search: tuple[SearchModel, Tour] | None = None
+        self._stats: StatsModel | None = None
         self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
@@ -217,18 +219,36 @@ class BackscrollApp(CommandOwner, CommandApp):
         if text is not None:
             open_one.ask(text)
 
+    def open_stats(self) -> None:
+        """Show the statistics screen, as it was left."""
+        from tui.stats.model import StatsModel
+        from tui.stats.screen import StatsScreen
+
+        if self._stats is None:
+            self._stats = StatsModel(
+                self.library, self.settings, self._start_beside, self.report)
+        if not any(isinstance(one, StatsScreen) for one in self.screen_stack):
+            self.push_screen(StatsScreen(self._stats))
+            return
+        while not isinstance(self.screen, StatsScreen):
+            self.pop_screen()
+
+    def show_in_list(self, query: str, back: WayBack) -> None:
+        """Show the sessions of a query in the list; see ``Host``."""
+        self.main.show_in_list(query, back)
+
     def _made_search(self) -> tuple[SearchModel, Tour]:
         if self._search is None:
             from tui.search.model import SearchModel
             from tui.search.tour import Tour
 
             model = SearchModel(
-                self.library, self._start_search, self.report,
+                self.library, self._start_beside, self.report,
                 helpers=self.settings.ui.helpers)
             self._search = model, Tour(self, model, partial(self.open_search, back=True))
         return self._search
 
-    def _start_search(self, work: Callable[[], Awaitable[None]], group: str) -> None:
+    def _start_beside(self, work: Callable[[], Awaitable[None]], group: str) -> None:
         made: Any = work  # A coroutine only when it is its turn; another may take its place.
         self.run_worker(made, group=group, exclusive=True, exit_on_error=False)
 

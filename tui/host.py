@@ -196,6 +196,19 @@ class Host(Terminal, Protocol):
         """
         ...
 
+    def open_stats(self) -> None:
+        """Show the statistics screen, as it was left."""
+        ...
+
+    def show_in_list(self, query: str, back: WayBack) -> None:
+        """Show the sessions of a query in the list, whatever its shelf and folder are.
+
+        Args:
+            query: As it is typed into the filter.
+            back: Where escape leads; the list is then as it was before.
+        """
+        ...
+
     @property
     def places(self) -> Places:
         """The places that jumps have left, for going back and forth."""

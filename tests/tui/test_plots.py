@@ -166,9 +166,9 @@ def test_the_calendar_has_weeks_as_columns_and_five_levels() -> None:
     assert year.lines[0].text.split() == [
         "Dec", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov"]
     assert [line.text[:5] + line.text[-2:] for line in year.lines[1:8]] == [
-        "Mon  ·▓", "     ·▒", "Wed  ·▒", "     ·░", "Fri  █░", "     █·", "Sun  ▓ "]
+        "Mon  ·▓", "     ·▒", "Wed  ·▒", "     ·░", "Fri  █░", "     █◆", "Sun  ▓ "]
     assert year.lines[8].text == "     · none   ░ from $1   ▒ from $3   ▓ from $5   █ from $7"
-    assert year.lines[6].runs[-1] == ("·", "user bold reverse")
+    assert year.lines[6].runs[-1] == ("◆", "user bold")
     row, cell = year.place_of(last)
     assert (row, year.day_at(row, cell)) == (6, last)
     assert year.day_at(0, cell) is None and year.day_at(row, cell + 99) is None

@@ -24,13 +24,15 @@ from tui.kit.key_hints import DEFAULTS
 from tui.main.screen import MainScreen
 from tui.search.screen import SearchScreen
 from tui.sessions.pane import SessionsPane
+from tui.stats.screen import StatsScreen
 from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
 
 OWNERS: dict[Scope, type[CommandOwner]] = {
     "app": BackscrollApp, "main": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
-    "details": DetailsScreen, "search": SearchScreen, "dialog": Dialog, "prompt": PromptLine,
+    "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "dialog": Dialog,
+    "prompt": PromptLine,
 }
 
 
@@ -63,6 +65,11 @@ SECOND_MEANINGS = {
     ("details.previous-tab", "shift+tab"): "the details have tabs where the main screen has panes",
     ("details.close", "d"): "the key that opened a screen closes it",
     ("tree.close", "T"): "the key that opened a screen closes it",
+    ("stats.measure", "m"): "a place is marked by it; statistics have measures in place of places",
+    ("stats.calendar", "c"): "a transcript has a context view, statistics have a calendar",
+    ("stats.range-today", "1"): "digits choose a pane on the main screen, and a range here",
+    ("stats.range-7d", "2"): "digits choose a pane on the main screen, and a range here",
+    ("stats.range-30d", "3"): "digits choose a pane on the main screen, and a range here",
     ("search.narrow", "space"): "pages in the hits, and takes the value in the facets",
 }
 """Keys that mean something else in one scope, and why."""
@@ -198,7 +205,7 @@ def test_every_group_of_the_help_has_commands() -> None:
     assert {command.group for command in registry.COMMANDS} == set(GROUPS)
 
 
-@pytest.mark.parametrize("scope", ["tree", "compare", "details", "search", "dialog"])
+@pytest.mark.parametrize("scope", ["tree", "compare", "details", "search", "stats", "dialog"])
 def test_every_screen_is_closed_by_the_same_keys(scope: Scope) -> None:
     closing = [command for command in registry.commands(scope) if command.meaning == "close"]
     assert [key for command in closing for key in command.keys][:2] == ["escape", "q"]

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from store.stats.times import Calendar
 from tui.stats.ranges import (
-    RANGES,
     BadRange,
     Between,
     Bucket,
     Range,
+    Slot,
     allowed,
-    bucket_start,
     dates_query,
+    day_of,
     fitting_bucket,
     parse_range,
     range_words,
     slot_words,
-    slots,
 )
+from tui.stats.ranges import slots as slots_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def at(text: str, zone: ZoneInfo = BERLIN) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=zone).timestamp() * 1000)
+
+
+def slots(between: Between, bucket: Bucket, zone: ZoneInfo, month_starts: int = 1) -> list[Slot]:
+    assert between.start is not None and between.end is not None
+    return slots_of(between.start, between.end, bucket, Calendar(zone, month_starts))
 
 
 NOW = at("2026-11-28T14:30")
@@ -50,7 +57,6 @@ def test_all_and_custom_ranges() -> None:
     custom = Range("custom", 0, at("2026-11-15"), at("2026-11-25"))
     assert custom.moved(-1).between(NOW, BERLIN) == (at("2026-11-05"), at("2026-11-15"))
     assert custom.moved(-1).moved(1).moved(1) == custom
-    assert [each for each in RANGES] == ["today", "7d", "30d", "1y", "all", "custom"]
 
 
 @pytest.mark.parametrize(("typed", "start", "end"), [
@@ -76,7 +82,7 @@ def test_days_follow_the_clock_where_it_is_changed() -> None:
     assert [slot.start for slot in found] == [at(f"2026-10-{day}") for day in (24, 25, 26)]
     assert [(slot.end - slot.start) // 3_600_000 for slot in found] == [24, 25, 24]
     hours = slots(Between(at("2026-10-25"), at("2026-10-26")), "hour", BERLIN)
-    assert len(hours) == 25 and hours[-1].end == at("2026-10-26")
+    assert len(hours) == 24 and hours[2].end - hours[2].start == 2 * 3_600_000
 
 
 def test_the_bars_of_a_range_have_labels() -> None:
@@ -103,10 +109,22 @@ def test_the_bucket_fits_the_length(days: int, bucket: Bucket) -> None:
     assert not allowed("hour", Between(0, 30 * 86_400_000))
 
 
-def test_a_bucket_begins_where_its_slot_does() -> None:
-    assert bucket_start(NOW, "hour", BERLIN) == at("2026-11-28T14:00")
-    assert bucket_start(NOW, "week", BERLIN) == at("2026-11-23")
-    assert bucket_start(NOW, "month", BERLIN) == at("2026-11-01")
+def test_months_begin_on_the_day_of_the_bill() -> None:
+    found = slots(Between(at("2026-10-01"), at("2026-11-29")), "month", BERLIN, 15)
+    assert [slot.start for slot in found] == [
+        at("2026-10-01"), at("2026-10-15"), at("2026-11-15")]
+
+
+def test_the_computers_own_zone_follows_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        for text in ("2026-07-01T12:00", "2026-12-01T12:00", "2026-10-25T01:30"):
+            assert day_of(at(text), None) == day_of(at(text), BERLIN)
+        assert Range("30d").between(NOW, None) == Range("30d").between(NOW, BERLIN)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_range_in_words_and_as_a_query() -> None:
@@ -118,4 +136,4 @@ def test_a_range_in_words_and_as_a_query() -> None:
     assert dates_query(utc, UTC) == "after:2026-11-01"  # The tests run in UTC.
     berlin = Between(at("2026-11-01"), at("2026-11-02"))
     assert dates_query(berlin, BERLIN) == (
-        'after:"2026-11-01 00:00+0100" before:"2026-11-02 00:00+0100"')
+        "after:2026-11-01T00:00+01:00 before:2026-11-02T00:00+01:00")

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
     "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "search",
-    "dialog", "prompt",
+    "stats", "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
@@ -20,6 +20,7 @@ SCOPE_NAMES: dict[Scope, str] = {
     "compare": "Compare",
     "details": "Details",
     "search": "Search",
+    "stats": "Statistics",
     "dialog": "Dialogs",
     "prompt": "Lines to type into",
 }
@@ -33,6 +34,7 @@ SCOPE_PLACES: dict[Scope, str] = {
     "compare": "in the comparison",
     "details": "in the details",
     "search": "in the search",
+    "stats": "in the statistics",
 }
 """Where the keys of a scope act, to end a sentence with."""
 

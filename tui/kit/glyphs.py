@@ -35,6 +35,7 @@ class Glyphs(NamedTuple):
     dot: str = "·"
     mark: str = "✓"
     label: str = "◆"
+    about: str = "≈"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
     levels: str = " ▁▂▃▅▇"
 
@@ -44,7 +45,7 @@ ASCII = Glyphs(
     running="*", waiting="?", idle="o", failed="x", done="+", folded=">", open="v", bar="|",
     thick_bar="|", right_half="|", branch="|", last_branch="`", rail="|", rule="-", dashed="-",
     fork="/", subagent="\\", down="v", up="^", more="~", star="*", dot="-", mark="+",
-    label="%",
+    label="%", about="~",
     spinner="|/-\\", levels=" .:-=#",
 )
 

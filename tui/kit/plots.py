@@ -28,7 +28,7 @@ _ASCII_SHADES = (".", "-", "+", "=", "#")
 LEVELS = len(_SHADES)
 """Levels of a calendar's days; the lowest is for nothing."""
 WIDEST_BAR = 7
-_NICE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+_NICE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -331,6 +331,7 @@ class BarRow(NamedTuple):
         values: Columns at the right edge, with their inks; a row with fewer than others has a
             sentence there, and no bar.
         label_ink: The ink of the label.
+        draw: Returns what is drawn in a number of cells in place of a bar; None for a bar.
     """
 
     label: str
@@ -338,6 +339,7 @@ class BarRow(NamedTuple):
     inks: tuple[str, ...]
     values: tuple[Run, ...]
     label_ink: str = "text"
+    draw: Callable[[int], list[Run]] | None = None
 
 
 def bar_rows(
@@ -369,7 +371,8 @@ def bar_rows(
         shown = cut(row.label, label)
         runs: list[Run] = [(shown, row.label_ink), (" " * (label - cells(shown) + 2), "blank")]
         if len(row.values) == columns:
-            runs += bar_runs(row.amounts, highest, bar, row.inks, textured=textured)
+            runs += row.draw(bar) if row.draw is not None else bar_runs(
+                row.amounts, highest, bar, row.inks, textured=textured)
             for size, (text, ink) in zip(sizes, row.values, strict=True):
                 runs.append((" " * (size - cells(text) + 2) + text, ink))
         else:
@@ -488,9 +491,9 @@ def calendar(
             level = min(level, LEVELS - 1)
             mark = shades[level] if level or day not in unknown else "?"
             look = ink if level else "muted" if day in unknown else "faint"
-            size = step if level and step == 1 else 1
-            look = "user bold reverse" if day == selected else look
-            runs.append((mark * size + " " * (step - size), look))
+            if day == selected:
+                mark, look = glyphs().label, "user bold"
+            runs.append((mark + " " * (step - 1), look))
         lines.append(Line(_joined(runs)))
     lines.append(_level_line(limits, shades, ink, left, written))
     return Calendar(lines, first, left, step, weeks)

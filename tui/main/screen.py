@@ -167,9 +167,12 @@ class MainScreen(CommandPane, Screen[None]):
 
     def footer_label(self, command: AnyCommand) -> str | None:
         """Return a command's words in the footer; the way back where one pane is shown."""
-        single = self.panes.is_single and self.panes.focused != "sessions"
-        if command.id == "app.back" and not single:
-            return None
+        if command.id == "app.back":
+            back = self.sessions.way_back if self.panes.focused == "sessions" else None
+            if back is not None:
+                return f"to the {back.title}"
+            if not self.panes.is_single or self.panes.focused == "sessions":
+                return None
         return super().footer_label(command)
 
     @on(Splitter.Dragged)
@@ -205,6 +208,11 @@ class MainScreen(CommandPane, Screen[None]):
             self.panes.focus("transcript")
         self.opener.open(session_id, message_id, part_id, back=back, hit=hit)
         self.sessions.show_session(session_id)
+
+    def show_in_list(self, query: str, back: WayBack) -> None:
+        """Show the sessions of a query in the list; see ``Host``."""
+        self.panes.focus("sessions")
+        self.sessions.show_found(query, back)
 
     def select_session(self, session_id: str) -> None:
         """Select a session in the list, where the list shows it; see ``Host``."""
@@ -372,12 +380,6 @@ class MainScreen(CommandPane, Screen[None]):
         from tui.verbs.library import show_sources
 
         await asking(self, show_sources(self.host))
-
-    async def show_stats(self) -> None:
-        """Show tokens and cost."""
-        from tui.verbs.library import show_stats
-
-        await asking(self, show_stats(self.host))
 
     async def resume(self) -> None:
         """Resume the session in its agent."""

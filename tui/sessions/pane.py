@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +14,7 @@ from textual.worker import Worker
 from store.engine.changes import Moved
 from store.queries import activities
 from store.queries.listing import ListQuery, ListRow
-from tui.host import host_of
+from tui.host import WayBack, host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.kit.text import fit, one_line
@@ -40,6 +40,22 @@ from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
 
 TITLE_CELLS = 40
+
+
+class Found(NamedTuple):
+    """Sessions that another screen has the list show.
+
+    Attributes:
+        text: The filter that selects them.
+        back: Where escape leads.
+        filter_text: The filter before.
+        query: Sort, group, shelf and folder before.
+    """
+
+    text: str
+    back: WayBack
+    filter_text: str
+    query: ListQuery
 
 
 class SessionsPane(CommandPane, Vertical):
@@ -79,6 +95,7 @@ class SessionsPane(CommandPane, Vertical):
         self.library = library
         self.state = state
         self.filter_open = False
+        self._found: Found | None = None
         page = read_first_page(library, state)
         loader = ListLoader(library.path, library.clock)
         self.view = SessionList(library.clock)
@@ -348,9 +365,32 @@ class SessionsPane(CommandPane, Vertical):
         if shelf != self.contents.query.shelf:
             self.contents.change(self.contents.query._replace(shelf=shelf))
         if text is not None:
-            self.filter.text = self.query_one(FilterInput).value = text
+            self._set_filter(text)
             self.contents.filter_changed()
         self._show_header()
+
+    def show_found(self, text: str, back: WayBack) -> None:
+        """Show the sessions of a query, on any shelf and in any folder.
+
+        Args:
+            text: The query.
+            back: Where escape leads; the list is then as it was before.
+        """
+        before, shelf = self.contents.query, self.state.shelf
+        self._found = Found(text, back, self.filter.text, before)
+        self._set_filter(text)
+        self.contents.change(before._replace(shelf="all", workspace=None))
+        self.state.shelf = shelf  # What is remembered is the user's own choice.
+        self._show_header()
+
+    @property
+    def way_back(self) -> WayBack | None:
+        """Where escape leads from the sessions that another screen has the list show."""
+        found = self._found
+        return found.back if found is not None and found.text == self.filter.text else None
+
+    def _set_filter(self, text: str) -> None:
+        self.filter.text = self.query_one(FilterInput).value = text
 
     def clear_filter(self) -> None:
         """Show all sessions again."""
@@ -359,7 +399,7 @@ class SessionsPane(CommandPane, Vertical):
             self.contents.filter_changed()
 
     def _empty_filter(self) -> None:
-        self.filter.text = self.query_one(FilterInput).value = ""
+        self._set_filter("")
 
     def _lifted(self, row: ListRow, limits: Sequence[Limit]) -> None:
         words = {
@@ -374,6 +414,13 @@ class SessionsPane(CommandPane, Vertical):
 
     def go_back(self) -> bool:
         """Leave the filter, or clear it; return whether there was anything to go back from."""
+        if not self.filter_open and (back := self.way_back) is not None:
+            assert self._found is not None
+            before, self._found = self._found, None
+            self._set_filter(before.filter_text)
+            self.contents.change(before.query)
+            back.go()
+            return True
         if self.filter_open or self.filter.text:
             self.close_filter(clear=True)
             return True

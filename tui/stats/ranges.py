@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import Literal, NamedTuple, cast
+from itertools import islice
+from typing import Literal, NamedTuple
 
 from store.language.dates import BadDate, moment
+from store.stats.times import PERIODS, Calendar, Period
 
 RangeName = Literal["today", "7d", "30d", "1y", "all", "custom"]
-Bucket = Literal["hour", "day", "week", "month"]
-
-BUCKETS: tuple[Bucket, ...] = ("hour", "day", "week", "month")
 LABELS: dict[RangeName, str] = {
     "today": "today", "7d": "7 d", "30d": "30 d", "1y": "1 y", "all": "all", "custom": "custom",
 }
 """The ranges, in the order in which they are shown."""
 RANGES: tuple[RangeName, ...] = tuple(LABELS)
+Bucket = Period
+BUCKETS = PERIODS
 _DAYS: dict[RangeName, int] = {"today": 1, "7d": 7, "30d": 30, "1y": 365}
 _USUAL: dict[RangeName, Bucket] = {"today": "hour", "7d": "day", "30d": "day", "1y": "week"}
 _TYPICAL_HOURS: dict[Bucket, int] = {"hour": 1, "day": 24, "week": 168, "month": 730}
@@ -159,66 +159,23 @@ def _hours(between: Between) -> float:
     return ((between.end or 0) - (between.start or 0)) / 3_600_000
 
 
-def slots(between: Between, bucket: Bucket, zone: tzinfo | None) -> list[Slot]:
+def slots(start: int, end: int, bucket: Bucket, calendar: Calendar) -> list[Slot]:
     """Return the bars of a stretch; the first and the last may be cut by its limits.
 
     Args:
-        between: The stretch; both limits are known.
+        start: Epoch ms.
+        end: Epoch ms, not in it.
         bucket: What it is cut into.
-        zone: The time zone; None is the computer's own.
+        calendar: Where days, weeks and months begin.
     """
-    start, end = cast(int, between.start), cast(int, between.end)
     found: list[Slot] = []
-    edges = _edges(start, bucket, zone)
-    begin = next(edges)
-    while begin < end and len(found) < 2 * MOST_BARS:
-        following = next(edges)
-        label, major = _label(begin, bucket, zone, first=not found)
-        found.append(Slot(max(begin, start), min(following, end), label, major))
-        begin = following
+    for begin in islice(calendar.steps(start, end, bucket), 2 * MOST_BARS):
+        label, major = _label(_wall(begin, calendar.zone), bucket, first=not found)
+        found.append(Slot(max(begin, start), min(calendar.end(begin, bucket), end), label, major))
     return found
 
 
-def bucket_start(at: int, bucket: Bucket, zone: tzinfo | None) -> int:
-    """Return when the bucket of a moment begins, epoch ms.
-
-    Args:
-        at: Epoch ms.
-        bucket: Its size.
-        zone: The time zone; None is the computer's own.
-    """
-    if bucket == "hour":
-        wall = _wall(at, zone)
-        return at - (wall.minute * 60 + wall.second) * 1000 - wall.microsecond // 1000
-    return _epoch(_first_day(_day(at, zone), bucket), zone)
-
-
-def _edges(start: int, bucket: Bucket, zone: tzinfo | None) -> Iterator[int]:
-    at = bucket_start(start, bucket, zone)
-    if bucket == "hour":
-        while True:
-            yield at
-            at += 3_600_000
-    day = _first_day(_day(start, zone), bucket)
-    while True:
-        yield _epoch(day, zone)
-        day = _next(day, bucket)
-
-
-def _first_day(day: date, bucket: Bucket) -> date:
-    if bucket == "week":
-        return day - timedelta(days=day.weekday())
-    return day.replace(day=1) if bucket == "month" else day
-
-
-def _next(day: date, bucket: Bucket) -> date:
-    if bucket == "month":
-        return date(day.year + day.month // 12, day.month % 12 + 1, 1)
-    return day + timedelta(days=7 if bucket == "week" else 1)
-
-
-def _label(at: int, bucket: Bucket, zone: tzinfo | None, *, first: bool) -> tuple[str, bool]:
-    wall = _wall(at, zone)
+def _label(wall: datetime, bucket: Bucket, *, first: bool) -> tuple[str, bool]:
     if bucket == "hour":
         if wall.hour == 0 and not first:
             return f"{wall:%a} {wall.day}", True
@@ -249,6 +206,19 @@ def slot_words(slot: Slot, bucket: Bucket, zone: tzinfo | None) -> str:
     return f"{wall:%a} {wall.day} {wall:%b} {wall.year}"
 
 
+def time_words(at: int, now: int, zone: tzinfo | None) -> str:
+    """Return a time within a week, such as ``16:00`` and ``Mon 09:00``.
+
+    Args:
+        at: Epoch ms.
+        now: Epoch ms.
+        zone: The time zone; None is the computer's own.
+    """
+    wall = _wall(at, zone)
+    day = "" if wall.date() == _day(now, zone) else f"{wall:%a} "
+    return f"{day}{wall:%H:%M}"
+
+
 def range_words(between: Between, zone: tzinfo | None) -> str:
     """Return the days of a stretch, such as ``30 Oct to 28 Nov 2026``."""
     first = None if between.start is None else _wall(between.start, zone)
@@ -275,17 +245,12 @@ def dates_query(between: Between, zone: tzinfo | None) -> str:
 
 
 def _typed(at: int, zone: tzinfo | None) -> str:
-    """Return a moment as a query takes it; the time of day only where it is not midnight."""
-    wall = _wall(at, zone)
-    if zone is None and _is_midnight(at, None):
-        return wall.strftime("%Y-%m-%d")
-    if zone is None:
-        return f'"{wall:%Y-%m-%d %H:%M}"'
-    # The query reads times of the computer's own zone, so this one says which it is in.
-    aware = datetime.fromtimestamp(at / 1000, zone)
-    if _wall(at, None) == wall and _is_midnight(at, zone):
-        return wall.strftime("%Y-%m-%d")
-    return f'"{aware:%Y-%m-%d %H:%M%z}"'
+    """Return a moment as a query takes it, which reads days in the computer's own zone."""
+    day = f"{_day(at, zone)}"
+    if moment(day, now=at, zone=None) == at:
+        return day
+    wall = datetime.fromtimestamp(at / 1000, zone)
+    return wall.isoformat(timespec="seconds" if wall.second else "minutes")
 
 
 # Local time
@@ -310,10 +275,7 @@ def day_between(day: date, zone: tzinfo | None) -> Between:
 
 
 def _epoch(day: date, zone: tzinfo | None) -> int:
-    wall = datetime.combine(day, time())
-    if zone is not None:
-        wall = wall.replace(tzinfo=zone)
-    return int(wall.timestamp() * 1000)
+    return int(datetime.combine(day, time(), zone).timestamp() * 1000)
 
 
 def _is_midnight(at: int, zone: tzinfo | None) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 from store.engine.database import Database
 from store.errors import BackscrollError, Refused
 from store.queries.sessions import get
-from store.text import figures
 from tui.dialogs.ask import AskDialog
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.lines import LinesDialog
@@ -21,7 +20,6 @@ from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.verbs.doing import ask_store, counted, quoted, refuse
 from tui.words.places import place_lines
-from tui.words.spending import spending_lines
 
 if TYPE_CHECKING:
     from tui.host import Host
@@ -135,16 +133,3 @@ async def show_sources(host: Host) -> None:
     found = await ask_store(host, read)
     if found is not None:
         host.push_screen(LinesDialog("Sources", found.value))
-
-
-async def show_stats(host: Host) -> None:
-    """Show tokens and cost by model, as ``backscroll stats`` prints them."""
-    from store.queries.stats import spending
-
-    def read(database: Database) -> list[Line]:
-        return spending_lines(spending(database), spending(database, by="model"))
-
-    found = await ask_store(host, read)
-    if found is not None:
-        host.push_screen(LinesDialog(
-            "Tokens and cost", found.value, about=f"by model, {figures.money(0)} is not known"))
