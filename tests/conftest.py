@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -16,9 +18,12 @@ for _name in tuple(os.environ):
         "BACKSCROLL_STORE", "AIDER_CHAT_HISTORY_FILE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
         "CODEX_SQLITE_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "LIONAGI_STATE_DB_URL",
         "OPENCODE_DB", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR",
+        "PYTHONDONTWRITEBYTECODE",
     } or _name.startswith(("XDG_", "TEXTUAL")):  # fmt: skip
         del os.environ[_name]
 os.environ |= {"LANG": "C.UTF-8", "TERM": "xterm-256color"}
+# Without it, each process that a test starts would compile hundreds of modules.
+sys.dont_write_bytecode = False
 
 # The store keeps one descriptor of each database that it opened (see store.engine.access), which
 # is a few for a user and many thousands of files for a whole run of tests.
@@ -33,3 +38,14 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 
 settings.register_profile("backscroll", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("backscroll")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one more than there are cores, as many tests wait for processes."""
+    return 1 + (os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of collected tests out of each later garbage collection."""
+    gc.collect()
+    gc.freeze()

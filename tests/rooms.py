@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -37,48 +38,56 @@ def room_of(module: str) -> str:
     return ".".join(steps[:2])
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the dotted name and the code of each module of the product."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            yield name.removesuffix(".__init__"), ast.parse(path.read_text("utf-8"))
-
-
-def imports(code: ast.Module, *, types: bool = False) -> Iterator[str]:
-    """Yield what a module imports, inside functions too.
-
-    Args:
-        code: The module.
-        types: Also what it imports for type checking alone.
-    """
-    for_types = set() if types else {
+def imports(code: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Yield what a module imports, inside functions too, and if for type checking alone."""
+    nodes = list(ast.walk(code))
+    for_types = {
         id(inner)
-        for node in ast.walk(code)
+        for node in nodes
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for statement in node.body
         for inner in ast.walk(statement)
     }
-    for node in ast.walk(code):
-        if id(node) in for_types:
-            continue
+    by_name = any(
+        "import_module" in getattr(node, "id", "") or "import_module" in getattr(node, "attr", "")
+        for node in nodes
+    )
+    for node in nodes:
+        alone = id(node) in for_types
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
+            yield from ((alias.name, alone) for alias in node.names)
+        elif by_name and isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
             texts = (inner for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-            yield from (one.value for one in texts if isinstance(one.value, str))
+            yield from ((one.value, alone) for one in texts if isinstance(one.value, str))
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from ((f"{node.module}.{alias.name}", alone) for alias in node.names)
 
 
+@cache
+def imports_of_modules() -> dict[str, list[tuple[str, bool]]]:
+    """Return the imports of each module of the product, by its dotted name."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            code = ast.parse(path.read_text("utf-8"))
+            found[name.removesuffix(".__init__")] = list(imports(code))
+    return found
+
+
+@cache
 def module_graph(*, types: bool = False) -> Graph:
-    """Return which modules each module imports; ``types`` as in ``imports``."""
-    found = dict(modules())
+    """Return which modules each module imports.
+
+    Args:
+        types: Also what is imported for type checking alone.
+    """
+    found = imports_of_modules()
     graph: Graph = {name: set() for name in found}
-    for name, code in found.items():
-        for imported in imports(code, types=types):
+    for name, imported_names in found.items():
+        for imported, alone in imported_names:
             target = imported if imported in found else imported.rpartition(".")[0]
-            if target in found and target not in (name, *PACKAGES):
+            if target in found and target not in (name, *PACKAGES) and (types or not alone):
                 graph[name].add(target)
     return graph
 

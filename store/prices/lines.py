@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from store.prices.table import STANDARD, Above, Price, canonical_provider, tier_of
+from store.prices.table import REQUEST_SIZES, STANDARD, Above, Price, canonical_provider, tier_of
 from store.text.neutral import escaped
 
 RATES: Final = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
@@ -22,6 +22,7 @@ MOST_DOLLARS: Final = 100_000
 _MOST_LINES: Final = 100_000
 _LONGEST_TEXT: Final = 256
 _LARGEST_REQUEST: Final = 10**9
+_SIZES: Final = tuple(map(str, REQUEST_SIZES))
 _KNOWN: Final = {*RATES, "above", "tiers", "providers", "source", "date"}
 
 
@@ -139,8 +140,8 @@ def _rates_of(
     larger = []
     for size, prices in _table(table.get("above", {}), (*path, "above")).items():
         place = (*path, "above", str(size))
-        if not re.fullmatch(r"[1-9][0-9]{0,9}", str(size)) or int(size) > _LARGEST_REQUEST:
-            raise BadPrices("a number of tokens is needed", place)
+        if str(size) not in _SIZES:
+            raise BadPrices(f"the size of a request is one of {', '.join(_SIZES)}", place)
         held = _table(prices, place)
         _refuse_unknown(held, set(RATES), place)
         larger.append(Above(int(size), **{
@@ -245,7 +246,11 @@ def _litellm(models: Mapping[str, Any], source: str, date: str) -> Iterator[Pric
 
 
 def _from_litellm(name: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return an entry of LiteLLM's in our form; None where it has no prices by token."""
+    """Return an entry of LiteLLM's in our form; None where its prices cannot be applied.
+
+    They cannot where they are not by token, where thinking costs more than an answer, and
+    where the size of a request matters that is none of ``REQUEST_SIZES``.
+    """
     held = {STANDARD: _Held()}
     for key, value in entry.items():
         field = _FIELD.fullmatch(key)
@@ -259,6 +264,8 @@ def _from_litellm(name: str, entry: Mapping[str, Any]) -> dict[str, Any] | None:
         for kind, rate in _RATE_OF.items():
             if kind in step:
                 held[STANDARD].put(_begin(step, number), rate, _per_million(step[kind], kind))
+    if any(str(size) not in _SIZES for one in held.values() for size in one.by_size if size):
+        return None
     _add_factors(held, entry.get("provider_specific_entry"))
     standard = held.pop(STANDARD).as_line()
     thinking = entry.get("output_cost_per_reasoning_token")

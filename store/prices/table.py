@@ -17,6 +17,10 @@ STANDARD: Final = "standard"
 """The tier of an answer that says nothing of one."""
 
 
+REQUEST_SIZES: Final = (
+    32_000, 64_000, 100_000, 128_000, 200_000, 256_000, 272_000, 512_000, 1_000_000,
+)  # fmt: skip
+"""Sizes of a request above which prices may be others; sums of tokens are kept by them."""
 _SAME_TIER = {
     "": STANDARD, "default": STANDARD, "auto": STANDARD, "normal": STANDARD, "on_demand": STANDARD,
     "batches": "batch",

@@ -15,8 +15,8 @@ Stop = Callable[[], bool]
 
 def count_all(
     db: Database, connection: sqlite3.Connection, *, stopped: Stop = lambda: False
-) -> bool:
-    """Count every session into empty tables; return whether all were counted.
+) -> int:
+    """Count every session into empty tables, the newest first; return how many are left.
 
     Args:
         db: The store.
@@ -26,11 +26,14 @@ def count_all(
     names = tables.Names(connection)
     shared = shared_answers(db)
     write_shares(connection, shared.together)
-    for info in session_infos(db):
+    rows = db.connection.execute(
+        "SELECT id FROM chat_sessions ORDER BY updated_at DESC, id DESC").fetchall()
+    for place, (session_id,) in enumerate(rows):
         if stopped():
-            return False
-        tables.write_session(connection, names, info, count_session(db, info, shared))
-    return True
+            return len(rows) - place
+        for info in session_infos(db, [session_id]):
+            tables.write_session(connection, names, info, count_session(db, info, shared))
+    return 0
 
 
 def write_shares(connection: sqlite3.Connection, together: Iterable[Collection[str]]) -> None:
@@ -49,7 +52,7 @@ def write_shares(connection: sqlite3.Connection, together: Iterable[Collection[s
         for pair in pairs for session in pair
     }  # fmt: skip
     connection.executemany(
-        "INSERT OR IGNORE INTO shares VALUES (?, ?)",
+        "INSERT OR IGNORE INTO main.shares VALUES (?, ?)",
         [(numbers[one], numbers[other]) for one, other in pairs],
     )
 

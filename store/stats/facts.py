@@ -16,7 +16,9 @@ from store.conversation.outcomes import outcome_of, tool_name
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.engine.values import amount, decoded, number, text
+from store.prices.table import REQUEST_SIZES
 from store.queries.details import messages_of
+from store.queries.running_totals import OwnCost, RunningTotals
 from store.queries.shared_answers import SharedAnswers
 from store.usage import MOST_SPENT, Spent, spent_of
 
@@ -25,8 +27,6 @@ LONGEST_PAUSE_MS = 600_000
 """A longer gap in a turn is a wait for the user, and no active time."""
 LONGEST_TURNS = 5
 """Of each session so many turns are kept by name."""
-REQUEST_SIZES = (32_000, 64_000, 128_000, 200_000, 256_000, 272_000, 512_000, 1_000_000)
-"""Input tokens of a request above which some model may cost more."""
 _LEAST_COST = 1e-9
 """Dollars; less than that is what sums of fractions differ by."""
 UNTOLD, TOLD, COVERED = 0, 1, 2
@@ -234,6 +234,7 @@ class _Counting:
         self._turns: list[_Turn] = []
         self._messages: dict[str, tuple[int, _Turn | None, str | None]] = {}
         self._told = 0.0
+        self._notes = RunningTotals()
         self._waiting: list[tuple[int, Charge, Spent, int]] = []
         self._tokens: defaultdict[tuple[int, str, str], int] = defaultdict(int)
         self._covered_until = -1
@@ -258,8 +259,8 @@ class _Counting:
     def _answer(
         self, message_id: str, at: int, metadata: Mapping[str, Any], model: str, provider: str
     ) -> None:
-        cost = metadata.get("cost_usd")
-        said = _dollars(cost)
+        self._notes.take(at, model, metadata)
+        said = _dollars(metadata.get("cost_usd"))
         self._told += said or 0.0
         spent = spent_of(metadata)
         spent.cost = said
@@ -321,7 +322,9 @@ class _Counting:
     def finish(self) -> None:
         """Count what only the whole session tells: covered answers, its own cost, its turns."""
         rest = (self._info.cost_usd or _total_of(self._info, self._shared)) - self._told
-        notes = _cost_notes(self._info)
+        notes = self._notes.costs(
+            self._info.id, self._shared.begun_at, self._shared.begun_models
+        )
         if rest > _LEAST_COST:
             self._covered_until = max(
                 self._covered_until, max((at for at, _, _ in notes), default=2**62)
@@ -340,7 +343,7 @@ class _Counting:
             self._add_rest(rest, notes)
         self._finish_turns()
 
-    def _add_rest(self, rest: float, notes: list[tuple[int, str, float]]) -> None:
+    def _add_rest(self, rest: float, notes: list[OwnCost]) -> None:
         """Add what the session cost beyond what its answers tell."""
         whole = sum(usd for _, _, usd in notes)
         if whole > _LEAST_COST:
@@ -432,16 +435,3 @@ def _total_of(info: SessionInfo, shared: SharedAnswers) -> float:
         max(0.0, amount(dollars) - shared.begun_at.get((info.id, counter), 0.0))
         for counter, dollars in totals.items()
     )
-
-
-def _cost_notes(info: SessionInfo) -> list[tuple[int, str, float]]:
-    """Return when, for which model and how much the source noted, as differences."""
-    notes = _cost(info).get("by")
-    found = []
-    for note in notes if isinstance(notes, list) else ():
-        if not isinstance(note, dict):
-            continue
-        usd, at = _dollars(note.get("usd")), note.get("at", note.get("day"))
-        if usd is not None and usd > 0 and type(at) is int:
-            found.append((at, _word(note.get("model")), usd))
-    return found

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from store.engine import changes, sidecars
 from store.engine.database import Database
+from store.engine.sidecars import value_of
+from store.engine.values import number, text
+from store.errors import StoreError
 from store.prices.estimating import AnswerUsage, estimate
-from store.prices.table import PriceTable, tier_of
+from store.prices.table import REQUEST_SIZES, PriceTable, tier_of
 from store.stats import counting, tables
-from store.stats.facts import REQUEST_SIZES, Charge
+from store.stats.facts import Charge, count_session
+from store.stats.tables import STATISTICS
+from store.system.paths import real_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +134,126 @@ def _root(parents: dict[int, int | None], number: int) -> int:
 
 
 @contextmanager
-def open_rollups(db: Database, prices: PriceTable | None = None) -> Iterator[Rollups]:
+def open_rollups(
+    db: Database, prices: PriceTable | None = None, *, seconds: float | None = None
+) -> Iterator[Rollups]:
     """Open the counts of a store for a block of reads.
+
+    What the file of statistics has is taken from there; what changed since, or is not in it, is
+    counted now.
 
     Args:
         db: The store, open for reading.
         prices: What models cost, where an agent does not tell; None estimates nothing.
+        seconds: For how long to count what is not counted yet; None counts all. What is left
+            is missing in the figures, and ``Rollups.coverage`` says how many sessions that is.
     """
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(":memory:", uri=True, isolation_level=None,
+                                 check_same_thread=False)  # fmt: skip
+    ends = None if seconds is None else time.monotonic() + seconds
     try:
         tables.make_tables(connection)
-        counting.count_all(db, connection)
+        if _attach(db, connection):
+            left = _count_changes(db, connection, ends)
+            _look_through(connection)
+        else:
+            left = counting.count_all(
+                db, connection, stopped=lambda: ends is not None and time.monotonic() > ends)
         (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
-        yield Rollups(connection, Coverage(total, total), prices)
+        yield Rollups(connection, Coverage(max(0, total - left), total), prices)
     finally:
         connection.close()
+
+
+def _attach(db: Database, connection: sqlite3.Connection) -> bool:
+    """Attach the file of statistics, if there is one of this store that can be used."""
+    try:
+        path = STATISTICS.path(db.path)
+        file = STATISTICS.open_for_reading(path)
+        if file is None:
+            return False
+        try:
+            identity = sidecars.store_identity(real_path(db.path))
+            if value_of(file, "store") != identity or not value_of(file, "begun"):
+                return False
+            if not STATISTICS.has_tables(file):
+                return False
+        finally:
+            file.close()
+        connection.execute("ATTACH ? AS kept", (f"{path.as_uri()}?mode=ro",))
+        connection.execute("PRAGMA busy_timeout = 1000").fetchall()
+        for table in ("session", "name", "charge", "shares"):
+            only = " WHERE number NOT IN (SELECT number FROM main.session)" * (table == "session")
+            connection.execute(
+                f"CREATE TEMP VIEW {table} AS SELECT * FROM kept.{table}{only}"
+                f" UNION ALL SELECT * FROM main.{table}"
+            )
+        return True
+    except (sqlite3.Error, OSError, StoreError):
+        # Its keeper mends it; until then all is counted here.
+        return False
+
+
+def _count_changes(
+    db: Database, connection: sqlite3.Connection, ends: float | None
+) -> int:
+    """Count what the file does not have as it is now; return how many sessions are left."""
+    waiting = dict.fromkeys(_changed(db, connection))
+    names = None
+    while waiting:
+        if ends is not None and time.monotonic() > ends:
+            return len(waiting)
+        session = next(iter(waiting))
+        sessions, shared = counting.shared_around(db, connection, [session])
+        names = names or tables.Names(connection)
+        for session_id, info in counting.infos_of(db, sorted(sessions)):
+            waiting.pop(session_id, None)
+            number = tables.session_number(connection, session_id)
+            if info is not None:
+                facts = count_session(db, info, shared)
+                tables.write_session(connection, names, info, facts)
+            elif number is not None:
+                # A row that nothing is counted of hides those in the file.
+                connection.execute(
+                    "INSERT OR REPLACE INTO main.session VALUES (?, ?, 0, 0, 0, 0, '', 0, 0)",
+                    (number, session_id),
+                )
+        waiting.pop(session, None)
+    return 0
+
+
+def _changed(db: Database, connection: sqlite3.Connection) -> Iterator[str]:
+    """Yield the sessions that changed since they were counted, the newest change first."""
+    (seq,) = connection.execute("SELECT value FROM kept.about WHERE name = 'seq'").fetchone()
+    (whole,) = connection.execute("SELECT value FROM kept.about WHERE name = 'whole'").fetchone()
+    own = db.form.name == "own"
+    if own:
+        _, moved = changes.since(db, seq)
+        yield from reversed(list(moved.sessions))
+    if own and whole:
+        for (session_id,) in connection.execute("SELECT id FROM kept.session WHERE counted = 0"):
+            yield session_id
+        return
+    known = dict(connection.execute(
+        "SELECT id, updated_at FROM kept.session WHERE counted = 1").fetchall())
+    for session_id, updated_at in db.connection.execute(
+        "SELECT id, updated_at FROM chat_sessions ORDER BY updated_at DESC, id DESC"
+    ).fetchall():
+        if known.pop(text(session_id), None) != number(updated_at):
+            yield text(session_id) or ""
+    yield from known
+
+
+def _look_through(connection: sqlite3.Connection) -> None:
+    """Make views of the file with what was counted now in place of what it has of that."""
+    (recounted,) = connection.execute("SELECT count(*) FROM main.session").fetchone()
+    for table in tables.COUNTS:
+        view = f"CREATE TEMP VIEW {table} AS SELECT * FROM kept.{table}"
+        if recounted:
+            view += (" WHERE session NOT IN (SELECT number FROM main.session)"
+                     f" UNION ALL SELECT * FROM main.{table}")  # fmt: skip
+        connection.execute(view)
+    if not recounted:
+        for table in ("session", "name", "charge"):
+            connection.execute(f"DROP VIEW temp.{table}")
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM kept.{table}")

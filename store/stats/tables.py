@@ -12,10 +12,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 
+from store.engine.sidecars import Sidecar
+from store.errors import StoreError
 from store.stats.facts import Charge, SessionFacts, SessionInfo
 
-FORMAT = 1
-"""Counts of another format are made again."""
 COUNTS = ("spent", "called", "turned", "longest")
 """The tables of counts; each has a column ``session``."""
 
@@ -95,8 +95,20 @@ CREATE TABLE shares (
 """
 
 
+class StatisticsUnusable(StoreError):
+    """The file of statistics is damaged, locked or on a full disk; the message says which."""
+
+
+STATISTICS = Sidecar(
+    ".stats", "1", TABLES,
+    ("about", "name", "session", "charge", "spent", "called", "turned", "longest", "shares"),
+    "file of statistics", StatisticsUnusable,
+)  # fmt: skip
+"""The file that keeps the counts of a store."""
+
+
 def make_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables, within the caller's transaction."""
+    """Create the tables in a database in memory."""
     for statement in TABLES.split(";\n"):
         connection.execute(statement)
 
@@ -104,63 +116,57 @@ def make_tables(connection: sqlite3.Connection) -> None:
 class Names:
     """The numbers of texts and charges; what is new is written.
 
-    Attributes:
-        texts: The known texts.
-        charges: The known charges.
+    Here and below, what is read may come from an attached database too; what is written is in
+    the connection's own.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """Take the connection with the tables."""
-        self._connection = connection
-        self.texts: dict[str, int] = {}
-        self.charges: dict[Charge, int] = {}
-
-    def know(self, schema: str) -> None:
-        """Take over all numbers of an attached database; new ones follow them.
+        """Read the known numbers.
 
         Args:
-            schema: The name of the database.
+            connection: With the tables.
         """
-        read = self._connection.execute
-        texts = dict(read(f"SELECT number, text FROM {schema}.name").fetchall())
-        self.texts = {text: number for number, text in texts.items()}
-        for number, model, provider, tier, *rest in read(f"SELECT * FROM {schema}.charge"):
-            self.charges[Charge(texts[model], texts[provider], texts[tier], *rest)] = number
-        for table, known in (("name", self.texts), ("charge", self.charges)):
-            last = max(known.values(), default=0)
-            columns = 6 if table == "charge" else 1
-            read(f"INSERT INTO {table} VALUES (?{', -1' * columns})", (last + 1,))
+        self._write = connection.execute
+        texts: dict[int, str] = dict(connection.execute("SELECT number, text FROM name").fetchall())
+        self._texts = {text: number for number, text in texts.items()}
+        self._charges = {
+            Charge(texts[model], texts[provider], texts[tier], *rest): number
+            for number, model, provider, tier, *rest in connection.execute("SELECT * FROM charge")
+        }
+        self._last = max(texts, default=0)
+        self._last_charge = max(self._charges.values(), default=0)
 
     def of(self, text: str) -> int:
         """Return the number of a text."""
-        known = self.texts.get(text)
+        known = self._texts.get(text)
         if known is None:
-            known = self.texts[text] = self._number("name", ("text",), (_harmless(text),))
+            harmless = _harmless(text)
+            known = self._texts.get(harmless)
+            if known is None:
+                self._last = known = self._last + 1
+                self._write("INSERT INTO main.name VALUES (?, ?)", (known, harmless))
+                self._texts[harmless] = known
+            self._texts[text] = known
         return known
 
     def charge(self, charge: Charge) -> int:
         """Return the number of a charge."""
-        known = self.charges.get(charge)
+        known = self._charges.get(charge)
         if known is None:
-            values = (*map(self.of, charge[:3]), *charge[3:])
-            known = self.charges[charge] = self._number("charge", Charge._fields, values)
+            plain = charge._replace(
+                model=_harmless(charge.model), provider=_harmless(charge.provider),
+                tier=_harmless(charge.tier),
+            )  # fmt: skip
+            known = self._charges.get(plain)
+            if known is None:
+                self._last_charge = known = self._last_charge + 1
+                self._write(
+                    "INSERT INTO main.charge VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (known, *map(self.of, plain[:3]), *plain[3:]),
+                )
+                self._charges[plain] = known
+            self._charges[charge] = known
         return known
-
-    def _number(
-        self, table: str, columns: tuple[str, ...], values: tuple[str | int, ...]
-    ) -> int:
-        fits = " AND ".join(f"{column} = ?" for column in columns)
-        row = self._connection.execute(
-            f"SELECT number FROM {table} WHERE {fits}", values
-        ).fetchone()
-        if row is not None:
-            return int(row[0])
-        marks = ", ".join("?" * len(columns))
-        made = self._connection.execute(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values
-        )
-        assert made.lastrowid is not None
-        return made.lastrowid
 
 
 def session_number(connection: sqlite3.Connection, session_id: str) -> int | None:
@@ -169,19 +175,21 @@ def session_number(connection: sqlite3.Connection, session_id: str) -> int | Non
     return None if row is None else int(row[0])
 
 
-def remove_session(connection: sqlite3.Connection, number: int, *, known: bool = False) -> None:
-    """Remove the counts of a session.
+def remove_session(connection: sqlite3.Connection, number: int) -> None:
+    """Remove all about a session.
 
     Args:
         connection: With the tables, in a transaction.
         number: The session's number.
-        known: Whether the session itself remains, to be counted again.
     """
+    _remove_counts(connection, number)
+    connection.execute("DELETE FROM main.session WHERE number = ?", (number,))
+    connection.execute("DELETE FROM main.shares WHERE session = ? OR other = ?", (number, number))
+
+
+def _remove_counts(connection: sqlite3.Connection, number: int) -> None:
     for table in COUNTS:
-        connection.execute(f"DELETE FROM {table} WHERE session = ?", (number,))
-    if not known:
-        connection.execute("DELETE FROM session WHERE number = ?", (number,))
-        connection.execute("DELETE FROM shares WHERE session = ? OR other = ?", (number, number))
+        connection.execute(f"DELETE FROM main.{table} WHERE session = ?", (number,))
 
 
 def write_session(
@@ -195,29 +203,33 @@ def write_session(
         info: What the session is grouped by.
         facts: What was counted of it.
     """
-    number = known_number(connection, info.id)
-    remove_session(connection, number, known=True)
+    number = session_number(connection, info.id) or next_number(connection)
+    _remove_counts(connection, number)
     connection.execute(
-        "UPDATE session SET agent = ?, source = ?, workspace = ?, branch = ?, parent = ?,"
-        " updated_at = ?, counted = 1 WHERE number = ?",
-        (*map(names.of, (info.agent, info.source, info.workspace, info.branch)),
-         _harmless(info.parent), info.updated_at, number),
+        "INSERT OR REPLACE INTO main.session VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
+        (number, _harmless(info.id), *map(names.of, (info.agent, info.source, info.workspace,
+         info.branch)), _harmless(info.parent), info.updated_at),
     )  # fmt: skip
     for table, rows in rows_of(names, number, facts):
-        connection.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
+        connection.executemany(
+            f"INSERT INTO main.{table} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
 
 def known_number(connection: sqlite3.Connection, session_id: str) -> int:
     """Return the number of a session, which it is given if it has none."""
     number = session_number(connection, session_id)
     if number is None:
-        made = connection.execute(
-            "INSERT INTO session (id, agent, source, workspace, branch, parent, updated_at,"
-            " counted) VALUES (?, 0, 0, 0, 0, '', 0, 0)", (session_id,)
-        )  # fmt: skip
-        assert made.lastrowid is not None
-        number = made.lastrowid
+        number = next_number(connection)
+        connection.execute(
+            "INSERT INTO main.session VALUES (?, ?, 0, 0, 0, 0, '', 0, 0)", (number, session_id)
+        )
     return number
+
+
+def next_number(connection: sqlite3.Connection) -> int:
+    """Return a number for a new session."""
+    (last,) = connection.execute("SELECT max(number) FROM session").fetchone()
+    return int(last or 0) + 1
 
 
 def _harmless(text: str) -> str:

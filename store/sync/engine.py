@@ -14,13 +14,12 @@ from pathlib import Path
 
 from store.engine.database import Database
 from store.engine.server_url import Root
-from store.search.index import forgetting
 from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where
-from store.sync.forget import delete_sessions
+from store.sync.forget import delete_sessions, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
 from store.sync.locking import sync_lock, transaction
@@ -237,7 +236,7 @@ class Sync:
                 problems.replace(database, kind, root, key, (), self.clock)
             removed = self._remove(kind, root, remove)
         if removed:
-            forgetting.forget(database.path, removed)
+            take_out(database, removed)
 
     def _remove(self, kind: str, root: Root, gone: dict[str, str]) -> list[str]:
         """Delete units whose files are gone, and the sessions that no other file has.

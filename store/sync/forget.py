@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from store.engine.database import Database
 from store.errors import NotFound, Refused
-from store.search.index import forgetting
+from store.search.index import forgetting as in_index
+from store.stats import forgetting as in_statistics
 from store.sync.links import relink_children
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
@@ -19,8 +20,8 @@ def forget(
 ) -> list[str]:
     """Delete sessions and their subagents permanently and return their ids; forks stay.
 
-    Their text is overwritten in the file and in its search index, and the write-ahead logs
-    are truncated unless a reader uses them.
+    Their text is overwritten in the file, its search index and its statistics, and the
+    write-ahead logs are truncated unless a reader uses them.
 
     Args:
         database: The library.
@@ -33,7 +34,7 @@ def forget(
     Raises:
         NotFound: A session is not in the store; nothing is removed then.
         Refused: The file is not a library.
-        StoreError: The store cannot be written; or only its search index, which the message
+        StoreError: The store cannot be written; or only a file beside it, which the message
             names: the sessions are gone from the store then.
     """
     if database.form.name != "own":
@@ -57,8 +58,18 @@ def forget(
             log_changes(database, session_id, (), clock)
         trim_changes(database)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    forgetting.forget(database.path, family)
+    take_out(database, family)
     return family
+
+
+def take_out(database: Database, session_ids: Sequence[str]) -> None:
+    """Take deleted sessions out of the search index and the statistics; call it after the commit.
+
+    Raises:
+        StoreError: One of these files cannot be written.
+    """
+    in_statistics.forget(database.path, session_ids)
+    in_index.forget(database.path, session_ids)
 
 
 def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) -> None:
@@ -75,8 +86,8 @@ def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) ->
 def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
     """Delete sessions with their messages and parts, within the caller's transaction.
 
-    A later sync may import them again. The caller takes them out of the search index once the
-    transaction is committed (``store.search.index.forgetting``).
+    A later sync may import them again. The caller calls ``take_out`` once the transaction is
+    committed.
 
     Returns:
         How many of them existed.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
@@ -52,6 +54,13 @@ class Stop:
         self._raised = True
         os.close(self._reading)
         os.close(self._writing)
+
+
+def stop_on_signals(stop: Stop) -> None:
+    """Set the flag on Ctrl+C and on SIGTERM; threads other than the main one get no signals."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
 
 
 def stop_with_parent(stop: Stop) -> None:

@@ -78,6 +78,7 @@ class Vocabulary:
         while len(made) < size:
             made["".join(chance.choices(_PIECES, k=chance.choice((2, 3, 3, 4))))] = None
         self.words = list(made)
+        self.of_identifiers = self.words[:6000]
         self._sums = list(accumulate(1 / (rank + 3) ** 0.95 for rank in range(size)))
 
     def draw(self, chance: random.Random, count: int) -> list[str]:
@@ -102,7 +103,7 @@ class Workspace:
 
 
 def _identifier(chance: random.Random, vocabulary: Vocabulary) -> str:
-    words = [chance.choice(vocabulary.words[:6000]) for _ in range(chance.randint(2, 3))]
+    words = [chance.choice(vocabulary.of_identifiers) for _ in range(chance.randint(2, 3))]
     if chance.random() < 0.5:
         return "_".join(words)
     return words[0] + "".join(word.capitalize() for word in words[1:])

@@ -36,7 +36,6 @@ from pathlib import Path
 from store.engine.opening import NO_SERVER_STORE, as_path
 from store.engine.server_url import Root, as_root
 from store.errors import StoreError
-from store.search.index.process import Indexed, IndexStandby, IndexTrouble, start_index
 from store.search.index.reading import open_index
 from store.sync.process import (
     Activity,
@@ -51,6 +50,7 @@ from store.sync.process import (
 from store.sync.progress import Progress, Summary
 from store.system.locations import library_path
 from store.text import figures
+from store.upkeep.process import Indexed, UpkeepStandby, UpkeepTrouble, start_upkeep
 from tui.cli.output import Printer, UsageError, note, print_json
 
 EXAMPLES = (
@@ -144,13 +144,13 @@ def _is_indexed(path: Path) -> bool:
 
 async def _index(path: Path) -> None:
     """Bring the search index up to date for a while, unless another process does it."""
-    process = await start_index(path, once=True)
+    process = await start_upkeep(path, once=True)
     on_terminal, printer = sys.stderr.isatty(), Printer(sys.stderr)
     done = Indexed(0, 0, whole=False)
     try:
         async with asyncio.timeout(INDEXING_S):
             async for event in process.events():
-                if isinstance(event, IndexStandby):
+                if isinstance(event, UpkeepStandby):
                     break
                 if isinstance(event, Indexed):
                     done = event
@@ -172,11 +172,11 @@ async def _index(path: Path) -> None:
 
 async def _keep_index(path: Path) -> None:
     """Keep the search index up to date until cancelled; reports trouble on stderr."""
-    process = await start_index(path)
+    process = await start_upkeep(path)
     try:
         async for event in process.events():
-            if isinstance(event, IndexTrouble):
-                note(f"the search index waits: {event.message}")
+            if isinstance(event, UpkeepTrouble):
+                note(f"the search index or the statistics wait: {event.message}")
     except StoreError as error:
         note(str(error))
     finally:

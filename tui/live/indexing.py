@@ -1,4 +1,4 @@
-"""Keeps the store's search index up to date while the app runs, in a process of its own."""
+"""Keeps the search index and the statistics of the store up to date while the app runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from store.search.index.process import IndexProcess, IndexTrouble
+    from store.upkeep.process import UpkeepProcess, UpkeepTrouble
 
 PAUSES_S = (1.0, 5.0, 30.0)
-"""Before an indexer that ended by itself is started again; the last one again and again."""
+"""Before an upkeep that ended by itself is started again; the last one again and again."""
 
 
 class Indexing:
-    """Runs the indexer of a store. One indexer serves a store: another one waits for its end."""
+    """Runs the upkeep of a store. One process does it: another one waits for its end."""
 
     def __init__(
         self, store: Path, failed: Callable[[str, BaseException | None], None],
@@ -31,7 +31,7 @@ class Indexing:
             pauses_s: Before an indexer is started again.
         """
         self._store, self._failed, self._pauses_s = store, failed, pauses_s
-        self._process: IndexProcess | None = None
+        self._process: UpkeepProcess | None = None
         self._stopped = asyncio.Event()
         self._trouble = ""
 
@@ -42,7 +42,7 @@ class Indexing:
             try:
                 await self._follow()
             except Exception as error:
-                self._report("The search index is not kept up to date", error)
+                self._report("The search index and the statistics are not kept up to date", error)
             pause = self._pauses_s[min(ended, len(self._pauses_s) - 1)]
             ended += 1
             with contextlib.suppress(TimeoutError):
@@ -51,15 +51,15 @@ class Indexing:
     async def _follow(self) -> None:
         if not self._store.exists():
             return
-        start_index = import_module("store.search.index.process").start_index
-        self._process = await start_index(self._store)
+        start_upkeep = import_module("store.upkeep.process").start_upkeep
+        self._process = await start_upkeep(self._store)
         assert self._process is not None
         if self._stopped.is_set():
             await self._process.stop()
         async for event in self._process.events():
-            if type(event).__name__ == "IndexTrouble":
-                waits = cast("IndexTrouble", event)
-                self._report(f"The search index waits: {waits.message}", None)
+            if type(event).__name__ == "UpkeepTrouble":
+                waits = cast("UpkeepTrouble", event)
+                self._report(f"The search index or the statistics wait: {waits.message}", None)
             else:
                 self._trouble = ""
 

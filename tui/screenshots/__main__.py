@@ -28,18 +28,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     parser = argparse.ArgumentParser(prog="python -m tui.screenshots", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the pictures to draw (all)")
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder (screenshots)")
     parser.add_argument(
         "--moving", action="store_true", help="draw the moving picture instead of the others"
     )
     options = parser.parse_args(arguments)
+    shots = [shot for shot in SHOTS if not options.names or shot.name in options.names]
+    if len(shots) < len(set(options.names)):
+        parser.error(f"the pictures are {', '.join(shot.name for shot in SHOTS)}")
+    if options.moving:
+        shots = [MOVING]
     out = options.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         os.environ.update(fixed_environment(Path(name)))
         os.environ.pop("NO_COLOR", None)
         time.tzset()
-        for shot in (MOVING,) if options.moving else SHOTS:
+        for shot in shots:
             drawn = asyncio.run(frames(shot, Path(name)))
             path = out / f"{shot.name}.svg"
             picture = moving_picture(drawn) if options.moving else drawn[-1].svg

@@ -186,7 +186,8 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
 
     What still works in the background may show something else, however long it takes.
     """
-    seen, same = "", 0
+    seen: list[tuple[Region, list[list[Segment]]]] = []
+    same = 0
     while same < SAME_LOOKS:
         await pilot.pause(LOOK_S)
         for _ in range(TURNS):
@@ -194,7 +195,7 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
         if app.main.inspector is not None:
             await app.main.inspector.settled()
         # Cheaper by far than a whole picture, which would show the same.
-        now = repr([_drawn(widget) for widget in app.screen.walk_children(Widget, with_self=True)])
+        now = [_drawn(widget) for widget in app.screen.walk_children(Widget, with_self=True)]
         # A dialog is awaited by a worker, which ends with it.
         works = not app.screen.is_modal and any(not one.is_finished for one in app.workers)
         same = same + 1 if now == seen and not works else 0

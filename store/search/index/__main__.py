@@ -11,7 +11,6 @@ import argparse
 import gc
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from store.errors import BackscrollError
 from store.search.index.building import Indexer
 from store.search.index.checking import check
 from store.search.index.sidecar import INDEX
-from store.system.stopping import Stop, stop_with_parent
+from store.system.stopping import Stop, stop_on_signals, stop_with_parent
 from store.system.streams import guard_streams
 
 REPORT_S = 0.5
@@ -40,9 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Lists of numbers are made by the million here, and no cycles.
     gc.disable()
     stop = Stop()
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
+    stop_on_signals(stop)
     if options.until_stdin_closes:
         threading.Thread(target=stop_with_parent, args=(stop,), daemon=True).start()
     teller = Teller(options.json)

@@ -30,13 +30,14 @@ def test_fold(text: str, folded: str) -> None:
 
 
 def test_every_character_folds_alike_wherever_it_is() -> None:
+    mostly_not_ascii = "é" * 70  # Long enough for the way by a table.
     joining = set("\u3099\u309aﾞﾟ") | {chr(code) for code in range(0x1100, 0x1200)}
     for character in EVERY:
         folded = fold(character)
         assert fold(folded) == folded
         if character not in joining:
             assert fold(f"a{character}b") == f"a{folded}b"
-            assert fold("é" * 300 + character) == "e" * 300 + folded
+            assert fold(mostly_not_ascii + character) == "e" * 70 + folded
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -131,16 +131,20 @@ def test_what_is_told_is_not_estimated(own_talk: Talk) -> None:
 def test_what_a_session_costs_beyond_its_answers(own_talk: Talk) -> None:
     talk = own_talk
     one = talk.session()
-    talk.message(one, "assistant", usage={"input": 5}, model={"model_id": "opus"})
-    first = talk.now
+
+    def noted(**models: float) -> dict[str, object]:
+        so_far = {"usd": sum(models.values()), "counter": "1", "models": models}
+        return {"cost_so_far": so_far}
+
+    talk.message(one, "assistant", usage={"input": 5}, model={"model_id": "opus"},
+                 backscroll=noted(opus=0.5, haiku=0.25))  # fmt: skip
     day = 86_400_000
     talk.now += day
-    talk.message(one, "assistant", usage={"input": 9}, model={"model_id": "opus"})
+    talk.message(one, "assistant", usage={"input": 9}, model={"model_id": "opus"},
+                 backscroll=noted(opus=1.5, haiku=0.25))  # fmt: skip
     talk.now += day
     talk.message(one, "assistant", usage={"input": 9}, model={"model_id": "opus"})
-    notes = [{"at": first + 5, "model": "opus", "usd": 0.5}, {"at": first + 6, "model": "haiku",
-             "usd": 0.25}, {"at": first + day + 9000, "model": "opus", "usd": 1.0}]  # fmt: skip
-    cost = {"usd": 1.75, "totals": {"1": 1.75}, "by": notes}
+    cost = {"usd": 1.75, "totals": {"1": 1.75}}
     talk.db.connection.execute(
         "UPDATE chat_sessions SET metadata_json = ?", (json.dumps({"backscroll": {"cost": cost}}),))
     whole = asked(talk.db).whole

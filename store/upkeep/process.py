@@ -1,4 +1,4 @@
-"""Runs an indexer in a child process and yields its events, for asyncio programs."""
+"""Runs the upkeep of a store in a child process and yields its events, for asyncio programs."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStandby:
-    """Another process keeps the index; this one waits for it to end."""
+class UpkeepStandby:
+    """Another process keeps a file; this one waits for it to end."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexTrouble:
-    """The indexer has to wait, for example for room on the disk."""
+class UpkeepTrouble:
+    """The upkeep has to wait, for example for room on the disk."""
 
     message: str
 
 
-IndexEvent = Indexed | IndexStandby | IndexTrouble
-_KINDS: dict[str, type[IndexEvent]] = {
-    "progress": Indexed, "standby": IndexStandby, "trouble": IndexTrouble,
+UpkeepEvent = Indexed | UpkeepStandby | UpkeepTrouble
+_KINDS: dict[str, type[UpkeepEvent]] = {
+    "progress": Indexed, "standby": UpkeepStandby, "trouble": UpkeepTrouble,
 }  # fmt: skip
 
 
-class IndexProcess:
-    """A running indexer."""
+class UpkeepProcess:
+    """A running upkeep."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Wrap a child process of ``start_index``."""
+        """Wrap a child process of ``start_upkeep``."""
         self._process = process
         self._stopping = False
 
@@ -64,7 +64,7 @@ class IndexProcess:
         """Process id of the child."""
         return self._process.pid
 
-    async def events(self) -> AsyncIterator[IndexEvent]:
+    async def events(self) -> AsyncIterator[UpkeepEvent]:
         """Yield the child's events until it ends.
 
         Raises:
@@ -80,29 +80,29 @@ class IndexProcess:
         reason = said.splitlines()[-1] if said else f"it ended with code {code}"
         # Ctrl+C reaches a child too, maybe before it handles it.
         if code and not self._stopping and reason != "KeyboardInterrupt":
-            raise StoreError(f"the search index could not be kept: {reason}")
+            raise StoreError(f"the search index and the statistics could not be kept: {reason}")
 
     async def stop(self) -> None:
-        """Stop the indexer; what it has indexed is kept."""
+        """Stop the upkeep; what it has done is kept."""
         if self._process.returncode is not None:
             return
         self._stopping = True
         await stop_piped(self._process, STOP_PATIENCE_S)
 
 
-async def start_index(store: Path, *, once: bool = False) -> IndexProcess:
-    """Start an indexer in a child process and return it.
+async def start_upkeep(store: Path, *, once: bool = False) -> UpkeepProcess:
+    """Start the upkeep of a store in a child process and return it.
 
     Args:
         store: The store's file.
-        once: Whether to end when everything is indexed, instead of following changes.
+        once: Whether to end when the files are up to date, instead of following changes.
     """
     command = CommandLine.python(
-        "store.search.index", "--json", "--until-stdin-closes"
+        "store.upkeep", "--json", "--until-stdin-closes"
     ).option("--nice", str(NICE))  # fmt: skip
     if once:
         command = command.flag("--once")
     process = await start_piped(
         command.operand(str(store)), environment=child_environment(), limit=_LINE_LIMIT
     )
-    return IndexProcess(process)
+    return UpkeepProcess(process)

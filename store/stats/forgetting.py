@@ -1,0 +1,68 @@
+"""Takes sessions out of the statistics at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from store.engine import sidecars
+from store.stats import counting, tables
+from store.stats.tables import STATISTICS
+
+
+def forget(store: Path, session_ids: Sequence[str]) -> None:
+    """Remove everything about some sessions from a store's statistics, and overwrite it.
+
+    Sessions that share answers with them are left to be counted again.
+
+    Args:
+        store: The store's file.
+        session_ids: Sessions that were deleted from the store; the deletion must be committed,
+            or a running keeper could add them again.
+
+    Raises:
+        StatisticsUnusable: They could not be removed.
+    """
+    path = STATISTICS.path(store)
+    try:
+        file = STATISTICS.open_existing(path)
+        if file is None:
+            sidecars.remove_files(path)
+            return
+        try:
+            _forget(file, session_ids)
+        finally:
+            file.close()
+    except sqlite3.Error as error:
+        if not sidecars.is_damage(error):
+            raise STATISTICS.unusable(path, error) from error
+        sidecars.remove_files(path)
+    except OSError as error:
+        raise STATISTICS.unusable(path, error) from error
+
+
+def _forget(file: sqlite3.Connection, session_ids: Sequence[str]) -> None:
+    with sidecars.transaction(file):
+        sidecars.set_values(file, generation=sidecars.number_of(file, "generation") + 1)
+        for session_id in counting.connected(file, session_ids) - set(session_ids):
+            file.execute("UPDATE session SET counted = 0 WHERE id = ?", (session_id,))
+        for session_id in session_ids:
+            file.execute(
+                "UPDATE session SET counted = 0, parent = '' WHERE parent = ?", (session_id,))
+            number = tables.session_number(file, session_id)
+            if number is not None:
+                tables.remove_session(file, number)
+        file.execute(f"DELETE FROM charge WHERE number NOT IN ({_USED_CHARGES})")
+        file.execute(f"DELETE FROM name WHERE number NOT IN ({_USED_NAMES})")
+    sidecars.empty_log(file)
+
+
+_USED_CHARGES = "SELECT charge FROM spent"
+_USED_NAMES = " UNION ".join(
+    f"SELECT {column} FROM {table}" for table, columns in (
+        ("session", ("agent", "source", "workspace", "branch")),
+        ("charge", ("model", "provider", "tier")), ("spent", ("model",)),
+        ("called", ("tool", "model")), ("turned", ("model",)),
+    ) for column in columns
+)  # fmt: skip
