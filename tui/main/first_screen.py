@@ -7,7 +7,7 @@ from textual.strip import Strip
 
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from tui.kit.glyphs import glyphs
-from tui.kit.lines import Line
+from tui.kit.lines import Line, Run
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.kit.text import cells
 from tui.sessions.facts import Variety
@@ -65,8 +65,10 @@ class FirstScreen(Screen[None]):
         return arrange(layout, width).widths["sessions"] or width
 
     def _top_line(self, width: int) -> Strip:
-        line = Line(((" backscroll", "text bold"), (f"  {self._library.name}", "text")))
-        return strip_of(line, width, paint_of(self.app), ground="raised")
+        runs: list[Run] = [(" backscroll", "text bold"), (f"  {self._library.name}", "text")]
+        if self._library.no_change is not None:
+            runs.append(("  read only", "tool"))
+        return strip_of(Line(runs), width, paint_of(self.app), ground="raised")
 
     def _header(self, width: int, y: int) -> Strip:
         """Draw a line of the list's header, without what is still to be counted."""

@@ -97,6 +97,9 @@ def names_of(listened: str, reached: str, port: int) -> frozenset[str]:
         reached: The address that the connection came in on.
         port: The port.
     """
+    mapped = ipaddress.ip_address(reached.partition("%")[0])
+    if isinstance(mapped, ipaddress.IPv6Address) and mapped.ipv4_mapped is not None:
+        reached = str(mapped.ipv4_mapped)
     names = {reached}
     if is_any(listened):
         names.add(socket.gethostname().lower())

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from html import escape
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from aiohttp import web
 from store.errors import Refused
 from store.system.locations import private_folder, scratch_dir
 from store.system.programs import CommandLine
-from tui.serve.gate import Gate, is_any, is_loopback, shown_host
+from tui.serve.gate import Gate, is_loopback
 from tui.serve.web import Web
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -52,17 +52,8 @@ class Served:
         Raises:
             Refused: The address or port cannot be listened on.
         """
-        runner = web.AppRunner(
-            self.web.application(), access_log=None, handle_signals=False,
-            shutdown_timeout=SHUTDOWN_S)
-        await runner.setup()
-        try:
-            listening = _listening(self._address, self._port)
-            self.web.port = listening.getsockname()[1]
-            await web.SockSite(runner, listening).start()
+        async with answering(self.web, self._port):
             await self._until_stopped()
-        finally:
-            await runner.cleanup()
 
     async def _until_stopped(self) -> None:
         loop = asyncio.get_running_loop()
@@ -85,8 +76,7 @@ class Served:
             await self._stopped.wait()
 
     def _print_link(self) -> str:
-        name = socket.gethostname().lower() if is_any(self._address) else self._address
-        url = f"http://{shown_host(name)}:{self.web.port}/?token={self.web.gate.new_token()}"
+        url = self.web.new_link()
         print(url, flush=True)
         return url
 
@@ -96,6 +86,29 @@ class Served:
             self._print_link()
         else:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+
+@contextlib.asynccontextmanager
+async def answering(pages: Web, port: int = 0) -> AsyncIterator[None]:
+    """Answer requests while the context lasts; then every page is closed.
+
+    Args:
+        pages: What is answered; its port is set.
+        port: The port; 0 takes a free one.
+
+    Raises:
+        Refused: The address or port cannot be listened on.
+    """
+    runner = web.AppRunner(
+        pages.application(), access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_S)
+    await runner.setup()
+    try:
+        listening = _listening(pages.listened, port)
+        pages.port = listening.getsockname()[1]
+        await web.SockSite(runner, listening).start()
+        yield
+    finally:
+        await runner.cleanup()
 
 
 def _tell(words: str) -> None:
@@ -140,14 +153,15 @@ def _opened(url: str) -> Iterator[None]:
     path = private_folder(scratch_dir() / "serve") / f"link-{os.getpid()}.html"
     path.unlink(missing_ok=True)
     try:
-        _write_link(path, url)
+        write_link(path, url)
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, path.as_uri())
         yield
     finally:
         path.unlink(missing_ok=True)
 
 
-def _write_link(path: Path, url: str) -> None:
+def write_link(path: Path, url: str) -> None:
+    """Write a private page that leads to a link."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -19,7 +20,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from store.system.programs import CommandLine
 from tui.serve.browsing import Browsing, bounded_size
-from tui.serve.gate import Gate, names_of, same
+from tui.serve.gate import Gate, Visitor, is_any, names_of, same, shown_host
 
 MOST_PAGES = 8
 """Pages that are open at a time, each with its process."""
@@ -90,6 +91,11 @@ class Web:
         """The name of the cookie; browsers do not keep those of two ports apart."""
         return f"backscroll-{self.port}"
 
+    def new_link(self) -> str:
+        """Return a link that works once; an unused one before it no longer works."""
+        name = socket.gethostname().lower() if is_any(self.listened) else self.listened
+        return f"http://{shown_host(name)}:{self.port}/?token={self.gate.new_token()}"
+
     def application(self) -> web.Application:
         """Return the aiohttp application."""
         app = web.Application(middlewares=[self._checked], client_max_size=1024)
@@ -127,12 +133,13 @@ class Web:
             raise Refusal("Another site may not ask for this page.")
         if request.path == "/" and "token" in request.query:
             return self._let_in(request)
-        visitor = self.gate.visitor(request.cookies.get(self.cookie, ""))
-        if visitor is None:
+        if self._visitor(request) is None:
             again = request.path == "/" and not request.query_string
             raise Refusal(NO_LINK, _AGAIN if again else "")
-        request["visitor"] = visitor
         return await handler(request)
+
+    def _visitor(self, request: web.Request) -> Visitor | None:
+        return self.gate.visitor(request.cookies.get(self.cookie, ""))
 
     def _host_is_known(self, request: web.BaseRequest) -> bool:
         transport = request.transport
@@ -170,37 +177,38 @@ class Web:
         """Run a browser for as long as its page is connected."""
         if "Origin" not in request.headers:
             raise Refusal("Only this page may open its terminal.")
-        if not same(request.match_info["key"], request["visitor"].key):
+        visitor = self._visitor(request)
+        if visitor is None or not same(request.match_info["key"], visitor.key):
             raise Refusal(NO_LINK)
-        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MOST_MESSAGE)
+        page = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MOST_MESSAGE)
         if self._open >= MOST_PAGES:
-            await socket.prepare(request)
-            await socket.send_bytes(
+            await page.prepare(request)
+            await page.send_bytes(
                 f"{MOST_PAGES} pages are open, which is the most. Close one first.".encode())
-            await socket.close()
-            return socket
+            await page.close()
+            return page
         self._open += 1
-        browsing = Browsing(self.line, write=socket.send_bytes, close=_closing(socket))
+        browsing = Browsing(self.line, write=page.send_bytes, close=_closing(page))
         try:
-            await socket.prepare(request)
-            self._sockets.add(socket)
+            await page.prepare(request)
+            self._sockets.add(page)
             self._pages.add(browsing)
             await browsing.start(*bounded_size(
                 _number(request.query.get("width")), _number(request.query.get("height"))))
-            async for message in socket:
+            async for message in page:
                 if message.type is not WSMsgType.TEXT or not await _heed(
-                        message.data, socket, browsing):
-                    await socket.close(code=WSCloseCode.POLICY_VIOLATION)
+                        message.data, page, browsing):
+                    await page.close(code=WSCloseCode.POLICY_VIOLATION)
         finally:
-            await asyncio.shield(self._end(browsing, socket))
-        return socket
+            await asyncio.shield(self._end(browsing, page))
+        return page
 
-    async def _end(self, browsing: Browsing, socket: web.WebSocketResponse) -> None:
+    async def _end(self, browsing: Browsing, page: web.WebSocketResponse) -> None:
         try:
             await browsing.stop()
         finally:
             self._open -= 1
-            self._sockets.discard(socket)
+            self._sockets.discard(page)
             self._pages.discard(browsing)
         if browsing.errors:
             self.told(browsing.errors.decode("utf-8", "replace").strip())
@@ -208,30 +216,28 @@ class Web:
     async def _close_pages(self, app: web.Application) -> None:
         """Close every page, and end its process."""
         await asyncio.gather(
-            *(socket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets),
+            *(page.close(code=WSCloseCode.GOING_AWAY) for page in self._sockets),
             *(browsing.stop() for browsing in self._pages), return_exceptions=True)
 
 
-def _closing(socket: web.WebSocketResponse) -> Callable[[], Awaitable[None]]:
+def _closing(page: web.WebSocketResponse) -> Callable[[], Awaitable[None]]:
     async def close() -> None:
-        await socket.close()
+        await page.close()
 
     return close
 
 
-def _number(text: object) -> int:
-    """Return a size that a page names; 0 where it names none."""
-    if isinstance(text, str):
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
-    return text if type(text) is int else 0
+def _number(text: str | None) -> int:
+    """Return a size that an address names; 0 where it names none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 0
 
 
-async def _heed(text: str, socket: web.WebSocketResponse, browsing: Browsing) -> bool:
+async def _heed(text: str, page: web.WebSocketResponse, browsing: Browsing) -> bool:
     """Act on a message of textual-serve's page.
 
     Args:
         text: The message.
-        socket: Where it came from.
+        page: Where it came from.
         browsing: The process behind the page.
 
     Returns:
@@ -247,7 +253,7 @@ async def _heed(text: str, socket: web.WebSocketResponse, browsing: Browsing) ->
         case ["resize", {"width": int(width), "height": int(height)}]:
             await browsing.set_terminal_size(*bounded_size(width, height))
         case ["ping", str(sent)] if len(sent) < 64:
-            await socket.send_json(["pong", sent])
+            await page.send_json(["pong", sent])
         case ["focus"]:
             await browsing.focus()
         case ["blur"]:

@@ -24,3 +24,13 @@ document.fonts.load("15px 'Roboto Mono'").finally(() => {
   };
   document.head.append(script);
 });
+
+// Keys go to the terminal as soon as it is connected, and again after a click beside it.
+function takeKeys() {
+  const field = document.querySelector(".xterm-helper-textarea");
+  if (field && document.body.classList.contains("-loaded")) {
+    field.focus();
+  }
+}
+new MutationObserver(takeKeys).observe(document.body, { attributeFilter: ["class"] });
+window.addEventListener("focus", takeKeys);
