@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from store.prices.lines import BadPrices
+
 
 
 class OneOf:
@@ -110,6 +112,38 @@ class ZoneName:
         if not self.allows(value):
             raise ValueError(f"there is no time zone {value!r} on this computer")
         return value
+
+
+class PriceLine:
+    """A bound of a setting: the prices of a model, as ``store.prices.lines`` reads them."""
+
+    def allows(self, value: object) -> bool:
+        """Say whether a value has prices that can be used."""
+        return isinstance(value, dict) and self._fault(value) is None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of a table, with the place of what does not fit."""
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, value: dict[str, Any]) -> dict[str, Any]:
+        from pydantic_core import PydanticCustomError
+
+        fault = self._fault(value)
+        if fault is None:
+            return value
+        said = {"reason": fault.reason, "path": fault.path}
+        raise PydanticCustomError("prices", "{reason}", said)
+
+    def _fault(self, value: dict[str, Any]) -> BadPrices | None:
+        from store.prices.lines import BadPrices, checked_line
+
+        try:
+            list(checked_line("", value))
+        except BadPrices as error:
+            return error
+        return None
 
 
 LOCAL_ZONE = "local"
@@ -283,6 +317,8 @@ class Settings(Section):
     Attributes:
         store: The store to open instead of the library.
         read_only: Change nothing in the browser, as with ``--read-only``.
+        prices: What models cost, in dollars per million tokens, by the model's id; each line goes
+            before that of the package. ``backscroll prices --help`` shows how.
         keys: Keys by command id, which replace the command's own; an empty list is no key.
     """
 
@@ -293,6 +329,7 @@ class Settings(Section):
     notify: NotifySettings = NotifySettings()
     sources: SourceSettings = SourceSettings()
     stats: StatsSettings = StatsSettings()
+    prices: dict[str, Annotated[dict[str, Any], PriceLine()]] = {}  # noqa: RUF012
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 
@@ -353,6 +390,8 @@ def _taken(kind: Any, value: Any) -> Any:
     if not all(bound.allows(value) for bound in bounds):
         return _NOTHING
     outer, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
     if outer is Literal:
         return value if value in inner else _NOTHING
     if outer is UnionType:
@@ -415,6 +454,8 @@ def _type_words(kind: Any) -> str:
             return ", ".join(bound.names)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
+    if get_origin(kind) is dict and get_origin(get_args(kind)[1]) is Annotated:
+        return "tables of numbers by name"
     words = {
         bool: "true, false", int: "number", str: "text", str | None: "text",
         list[str]: "list of texts", dict[str, list[str]]: "lists of texts by name",
@@ -470,7 +511,8 @@ def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
             break
         except ValidationError as error:
             for item in error.errors():
-                location = tuple(str(step) for step in item["loc"])
+                within = item.get("ctx", {}).get("path", ())
+                location = tuple(str(step) for step in (*item["loc"], *within))
                 mistakes.append(Mistake(path, line_of(text, location), _reason(location, item)))
                 _remove(decoded, item["loc"])
     return Config(**vars(_taken_settings(Settings, decoded)), path=path, mistakes=mistakes)

@@ -2,7 +2,7 @@
 
 Two forms are read. Ours is ``{"prices": [{"id": ID or [ID, ...], "input": DOLLARS, ...}]}``:
 dollars per million tokens under the names of ``Price``, ``above`` with prices by size of the
-request, ``tiers`` with prices by tier. The other is LiteLLM's
+request, ``tiers`` with prices by tier, or ``tier`` that the line is for. The other is LiteLLM's
 ``model_prices_and_context_window.json``: dollars per token by model.
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any, Final
 
 from store.prices.table import REQUEST_SIZES, STANDARD, Above, Price, canonical_provider, tier_of
-from store.text.neutral import escaped
+from store.text.neutral import with_escapes
 
 RATES: Final = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 """The prices of a line, by their names in our form."""
@@ -23,7 +24,7 @@ _MOST_LINES: Final = 100_000
 _LONGEST_TEXT: Final = 256
 _LARGEST_REQUEST: Final = 10**9
 _SIZES: Final = tuple(map(str, REQUEST_SIZES))
-_KNOWN: Final = {*RATES, "above", "tiers", "providers", "source", "date"}
+_KNOWN: Final = {*RATES, "above", "tier", "tiers", "providers", "source", "date", "from"}
 
 
 class BadPrices(ValueError):
@@ -42,14 +43,14 @@ class BadPrices(ValueError):
             path: Where in the line, from the outside inwards.
             entry: The line's id.
         """
-        named = escaped(_cut(entry)) if entry else ""
-        place = escaped(_cut(".".join(path)))
+        named, place = (_on_one_line(text) for text in (entry, ".".join(path)))
         super().__init__(": ".join(one for one in (named, place, reason) if one))
         self.path = path
         self.reason = reason
 
 
-def _cut(text: str) -> str:
+def _on_one_line(text: str) -> str:
+    text = with_escapes(" ".join(text.split()))
     return text if len(text) <= 80 else text[:79] + "…"
 
 
@@ -116,7 +117,7 @@ def checked_line(
         raise BadPrices("a list of names is needed", ("providers",))
     named = tuple(canonical_provider(_text(one, "providers")) for one in providers)
     tiers = _table(line.get("tiers", {}), ("tiers",))
-    by_tier = {STANDARD: _rates_of(line, ())}
+    by_tier = {tier_of(_text(line.get("tier", ""), "tier")): _rates_of(line, ())}
     for tier, rates in tiers.items():
         path = ("tiers", str(tier))
         table = _table(rates, path)
@@ -136,7 +137,7 @@ def checked_line(
 def _rates_of(
     table: Mapping[str, Any], path: tuple[str, ...]
 ) -> tuple[dict[str, float], tuple[Above, ...]]:
-    rates = {key: _dollars(table[key], (*path, key)) for key in RATES if key in table}
+    rates = _dollars_of(table, path)
     larger = []
     for size, prices in _table(table.get("above", {}), (*path, "above")).items():
         place = (*path, "above", str(size))
@@ -144,10 +145,14 @@ def _rates_of(
             raise BadPrices(f"the size of a request is one of {', '.join(_SIZES)}", place)
         held = _table(prices, place)
         _refuse_unknown(held, set(RATES), place)
-        larger.append(Above(int(size), **{
-            key: _dollars(held[key], (*place, key)) for key in RATES if key in held
-        }))  # fmt: skip
+        larger.append(Above(int(size), **_dollars_of(held, place)))
     return rates, tuple(sorted(larger, key=lambda one: one.tokens))
+
+
+def _dollars_of(table: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, float]:
+    """Return the prices of a table that are known."""
+    known = (key for key in RATES if table.get(key) is not None)
+    return {key: _dollars(table[key], (*path, key)) for key in known}
 
 
 def _table(value: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
@@ -157,9 +162,12 @@ def _table(value: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
 
 
 def _refuse_unknown(table: Mapping[str, Any], known: set[str], path: tuple[str, ...]) -> None:
-    for key in table:
+    for key, value in table.items():
         if key not in known:
-            raise BadPrices("there is no such field", (*path, str(key)))
+            reason = "there is no such field"
+            if isinstance(value, dict) and not path:
+                reason += "; an id with a dot needs quotation marks"
+            raise BadPrices(reason, (*path, str(key)))
 
 
 def _dollars(value: Any, path: tuple[str, ...]) -> float:
@@ -172,6 +180,8 @@ def _dollars(value: Any, path: tuple[str, ...]) -> float:
 
 
 def _text(value: Any, key: str) -> str:
+    if isinstance(value, date):  # TOML has dates
+        value = value.isoformat()
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise BadPrices("a text of up to 256 characters is needed", (key,))
     return value
@@ -202,9 +212,10 @@ def _entry(line: Price) -> dict[str, Any]:
     rates: dict[str, Any] = _said(line)
     if line.above:
         rates["above"] = {str(one.tokens): _said(one) for one in line.above}
-    told = {"providers": list(line.providers), "source": line.source, "date": line.date}
-    entry = rates if line.tier == STANDARD else {"tiers": {line.tier: rates}}
-    return {"id": line.pattern, **entry, **{key: value for key, value in told.items() if value}}
+    tier = "" if line.tier == STANDARD else line.tier
+    told = {"tier": tier, "providers": list(line.providers), "source": line.source,
+            "date": line.date}  # fmt: skip
+    return {"id": line.pattern, **rates, **{key: value for key, value in told.items() if value}}
 
 
 def _said(rates: Price | Above) -> dict[str, float]:
@@ -235,7 +246,10 @@ def _litellm(models: Mapping[str, Any], source: str, date: str) -> Iterator[Pric
             continue
         if not isinstance(entry, dict):
             raise BadPrices("is not an object", entry=name or '""')
-        if entry.get("mode") not in _MODES or len(name) > _LONGEST_TEXT:
+        mode = entry.get("mode")
+        if mode is not None and not isinstance(mode, str):
+            raise BadPrices("a text is needed", ("mode",), name or '""')
+        if mode not in _MODES or not 0 < len(name) <= _LONGEST_TEXT:
             continue
         try:
             line = _from_litellm(name, entry)

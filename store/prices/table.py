@@ -191,12 +191,12 @@ class _Index:
 
 
 def _of_provider(lines: Iterable[Price], provider: str) -> Price | None:
-    """Return the line for a provider by name, else the one for all."""
+    """Return the first line for a provider by name, else the first for all."""
     everywhere = None
     for line in lines:
         if provider in line.providers:
             return line
-        if not line.providers:
+        if not line.providers and everywhere is None:
             everywhere = line
     return everywhere
 

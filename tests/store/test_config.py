@@ -187,6 +187,45 @@ def test_time_zones_and_the_day_that_a_month_begins_on(tmp_path: Path) -> None:
     assert "no time zone 'Mars/Olympus'" in str(config.mistakes[0])
 
 
+def test_prices_are_checked_line_by_line(tmp_path: Path) -> None:
+    path = written(tmp_path, """[prices."gpt-5.5"]
+input = 4
+output = 24.5
+date = 2026-11-28
+
+[prices.mine]
+input = 1
+cache_read = "free"
+[prices.large]
+input = 1
+above.200000 = { input = 2 }
+[prices.gpt-6]
+above.7 = { input = 2 }
+[prices.none]
+[prices.lost.1]
+input = 1
+[prices.endless]
+output = inf
+[prices]
+flat = 3
+""")
+    config = load_config(path)
+    assert sorted(config.prices) == ["gpt-5.5", "large"]
+    assert vars(quick_config(path))["prices"] == config.prices
+    assert [str(mistake).removeprefix(f"{path}:") for mistake in config.mistakes] == [
+        "8: prices.mine.cache_read: a number is needed; the default is used",
+        "13: prices.gpt-6.above.7: the size of a request is one of 32000, 64000, 100000, 128000,"
+        " 200000, 256000, 272000, 512000, 1000000; the default is used",
+        "14: prices.none: has no price; one of input, output, cache_read, cache_write_5m,"
+        " cache_write_1h is needed; the default is used",
+        "15: prices.lost.1: there is no such field; an id with a dot needs quotation marks;"
+        " the default is used",
+        "18: prices.endless.output: must be 0 to 100,000 dollars per million tokens;"
+        " the default is used",
+        "20: prices.flat: input should be a valid dictionary; the default is used",
+    ]
+
+
 def test_every_setting_has_a_sentence() -> None:
     found = {each.name: each for each in described()}
     assert found["live.poll_ms"].type == "number from 1"

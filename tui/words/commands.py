@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("tui.cli.undo", "undo the last change"),
     "redo": ("tui.cli.redo", "redo what was undone"),
     "stats": ("tui.cli.stats", "print tokens and cost, each answer counted once"),
+    "prices": ("tui.cli.prices", "show what models cost, and take newer prices"),
     "tree": ("tui.cli.tree", "print sessions with their forks and subagents"),
     "resume": ("tui.cli.resume", "resume a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
