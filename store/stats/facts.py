@@ -260,7 +260,8 @@ class _Counting:
         self, message_id: str, at: int, metadata: Mapping[str, Any], model: str, provider: str
     ) -> None:
         self._notes.take(at, model, metadata)
-        said = _dollars(metadata.get("cost_usd"))
+        # Agents write 0 where they know no price, or where a plan pays.
+        said = _dollars(metadata.get("cost_usd")) or None
         self._told += said or 0.0
         spent = spent_of(metadata)
         spent.cost = said
@@ -278,7 +279,7 @@ class _Counting:
             self._covered_until = max(self._covered_until, at)
         tier, written = _details(metadata, spent)
         charge = Charge(
-            model, provider, tier, UNTOLD if spent.cost is None else TOLD,
+            model, provider, tier, TOLD if spent.cost else UNTOLD,
             sum(spent.input + spent.cache_read + spent.cache_write > size
                 for size in REQUEST_SIZES),
             _present(spent, written),

@@ -128,6 +128,17 @@ def test_what_is_told_is_not_estimated(own_talk: Talk) -> None:
     assert by == {"m": 1.25, "other": None}
 
 
+def test_a_cost_of_nothing_is_unknown(own_talk: Talk) -> None:
+    talk = own_talk
+    session = talk.session()
+    first = talk.message(session, "assistant", usage={"input": 1_000_000}, cost_usd=0)
+    talk.message(session, "assistant", usage={"input": 5}, cost_usd=0.0, model={"model_id": "x"})
+    fork = talk.session(parent_id=session)
+    talk.message(fork, "assistant", usage={"input": 1_000_000}, cost_usd=0, inherited_from=first)
+    whole = asked(talk.db).whole
+    assert (whole.told_answers, whole.estimated_usd, whole.unknown_answers) == (0, 1.0, 1)
+
+
 def test_what_a_session_costs_beyond_its_answers(own_talk: Talk) -> None:
     talk = own_talk
     one = talk.session()
