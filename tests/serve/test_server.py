@@ -76,6 +76,24 @@ def test_enter_prints_another_link(tmp_path: Path) -> None:
         assert terminal.exit_code() == 0
 
 
+def test_the_link_is_opened_from_a_private_file(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(1))
+    opener = tmp_path / "opener"
+    opener.write_text('#!/bin/sh\nfile="${1#file://}"\necho "opened $1"\n'
+                      'stat -c "mode %a" "$file"; cat "$file"; echo; echo seen\n')
+    opener.chmod(0o755)
+    environment = dict(os.environ) | {"BROWSER": f"{opener} %s", "DISPLAY": ":none"}
+    command = [sys.executable, "-m", "tui", "serve", "--store", str(path), "--open"]
+    with on_a_terminal(command, environment, size=(200, 24)) as terminal:
+        said = terminal.wait_for(b"seen").decode()
+        ((_, token),) = set(LINK.findall(said))
+        (opened,) = re.findall(r"opened (\S+)", said)
+        assert token not in opened and "mode 600" in said and said.count(token) == 2
+        terminal.send(b"\x03")
+        assert terminal.exit_code() == 0
+    assert not Path(opened.removeprefix("file://")).exists()
+
+
 def test_another_address_is_warned_of(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(1))
     command = [sys.executable, "-m", "tui", "serve", "--store", str(path), "--listen", "0.0.0.0"]

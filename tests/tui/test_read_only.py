@@ -27,6 +27,7 @@ SERVED = Limits(BY_OPTION, in_page=True)
 TALK = [Said("user", [text("one")]), Said("assistant", [text("two")])]
 OFF_IN_A_PAGE = {
     "transcript.open", "inspector.open", "inspector.edit", "inspector.save", "app.export",
+    "stats.save",
 }
 """Commands that change no session, and are off in a page that is read only."""
 
@@ -54,7 +55,10 @@ async def test_every_verb_refuses_and_nothing_is_written(tmp_path: Path) -> None
     async with running(path, limits=SERVED) as run:
         assert "read only" in drawn(run.app.screen).splitlines()[0]
         seen = set()
-        for keys in ((), ("enter",), ("enter",), ("escape", "escape", "T"), ("escape", "S", "tab")):
+        for keys in (
+            (), ("enter",), ("enter",), ("escape", "escape", "T"), ("escape", "S", "tab"),
+            ("escape", "$"),
+        ):  # fmt: skip
             await run.press(*keys)
             focus = run.app.focused or run.app.screen
             for owner in owners_of(focus):
@@ -68,7 +72,7 @@ async def test_every_verb_refuses_and_nothing_is_written(tmp_path: Path) -> None
         assert refused == {BY_OPTION, NO_PROGRAMS}
         assert not [told for told in run.told if told.startswith(("Archived", "Mark", "Saved"))]
         assert {"list.archive", "transcript.fork", "inspector.edit", "tree.label", "app.undo",
-                "app.mark", "app.continue", "app.import", "app.forget"} <= seen
+                "app.mark", "app.continue", "app.import", "app.forget", "stats.save"} <= seen
     assert files(tmp_path) == before
 
 

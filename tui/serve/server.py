@@ -148,8 +148,12 @@ def _opened(url: str) -> Iterator[None]:
     """Open a link in the desktop's web browser.
 
     It is handed over in a private file: the arguments of a program can be read by every user of
-    the machine.
+    the machine. Without a desktop nothing is opened: a text browser would take the terminal.
     """
+    if sys.platform == "linux" and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
+        _tell("there is no desktop here; open the link yourself")
+        yield
+        return
     path = private_folder(scratch_dir() / "serve") / f"link-{os.getpid()}.html"
     path.unlink(missing_ok=True)
     try:

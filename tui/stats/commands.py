@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_save
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands, screen_commands
 
@@ -17,6 +18,10 @@ def _has_target(screen: StatsScreen) -> str | None:
 
 def _has_figures(screen: StatsScreen) -> str | None:
     return None if screen.model.board.whole is not None else "Nothing is counted yet"
+
+
+def _can_save(screen: StatsScreen) -> str | None:
+    return _has_figures(screen) or cannot_save(screen)
 
 
 def _has_query(screen: StatsScreen) -> str | None:
@@ -66,7 +71,7 @@ STATS_COMMANDS: tuple[Command[StatsScreen], ...] = (
     _command("reset", ("backspace",), "clear query", "Take the query away", "Find",
              lambda screen: screen.clear(), available=_has_query),
     _command("save", ("w",), "save CSV", "Save the figures as CSV", "Copy",
-             lambda screen: screen.save(), footer=50, available=_has_figures,
+             lambda screen: screen.save(), footer=50, available=_can_save,
              also="export spreadsheet"),
     _command("copy", ("y",), "copy", "Copy the selected text, or what the bar or row comes to",
              "Copy", lambda screen: screen.copy(), available=_has_target),
