@@ -297,6 +297,19 @@ async def test_a_process_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
         await gone(pid)
 
 
+async def test_a_page_that_gives_no_sign_of_life_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui.serve.web.HEARTBEAT_S", 0.1)
+    async with visiting() as visit:
+        headers = {"Origin": visit.url}
+        terminal = await visit.client.ws_connect(
+            f"{visit.url}/ws/{visit.key}", headers=headers, autoping=False)
+        while (message := await terminal.receive()).type is not WSMsgType.BINARY:
+            assert message.type is WSMsgType.PING
+        await gone(int(message.data.split()[-1]))
+
+
 async def test_why_a_process_could_not_start_is_shown_without_its_controls() -> None:
     async with visiting(FAILS) as visit:
         async with visit.terminal() as terminal:

@@ -84,7 +84,7 @@ async def test_the_store_and_its_helpers_refuse_too(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="--read-only"):
             await store.write(lambda database: None)
         assert store.read_only == BY_OPTION
-        with pytest.raises(Refused, match="cannot be started from a web page"):
+        with pytest.raises(Refused, match="A web page cannot start"):
             external.open_in_pager(app, "text")
         await app.sync_now([str(tmp_path)])
         assert cannot_save(pane) == BY_OPTION

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BY_OPTION = "Nothing can be changed: Backscroll was started with --read-only"
-BY_SETTING = "Nothing can be changed: read_only is set in config.toml"
-NO_PROGRAMS = "Other programs cannot be started from a web page"
+BY_OPTION = "Read only: Backscroll was started with --read-only"
+BY_SETTING = "Read only: read_only is set in config.toml"
+NO_PROGRAMS = "A web page cannot start other programs"
 
 
 @dataclass(frozen=True, slots=True)
