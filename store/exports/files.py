@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store.engine.database import Database
-from store.exports.reading import SessionReading, View, read_session, with_masks
+from store.exports.reading import Playing, SessionReading, View, read_session, with_masks
 from store.exports.registry import Format, file_name, writer
 from store.system.files import write_whole
 from store.system.paths import expanded
@@ -50,7 +50,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     database: Database, session_id: str, format: Format, *, view: View | None = None,
-    masked: bool | None = None, out: Path | None = None,
+    masked: bool | None = None, out: Path | None = None, playing: Playing | None = None,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
 
@@ -61,6 +61,7 @@ def prepare(
         view: Which rows; the usual ones of the format where None.
         masked: Whether secrets are replaced; as is usual for the format where None.
         out: Where it will be written, as some formats have their id in the name.
+        playing: How a recording is played; the usual size and waits where None.
     """
     if format.context:
         view = "context"
@@ -70,6 +71,7 @@ def prepare(
     reading = read_session(database, session_id, view)
     if format.context and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
+    reading.playing = playing or Playing()
     masks = Masks()
     if format.masked if masked is None else masked:
         reading = with_masks(reading, masks)

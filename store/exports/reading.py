@@ -10,7 +10,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from store.engine.database import Database
 from store.engine.values import text
@@ -37,6 +37,20 @@ class MessageReading:
     parts: list[Row]
 
 
+class Playing(NamedTuple):
+    """How a session is played as a recording of a terminal.
+
+    Attributes:
+        columns: Of the terminal.
+        rows: Of the terminal.
+        longest_wait: Seconds that nothing happens, at most.
+    """
+
+    columns: int = 100
+    rows: int = 30
+    longest_wait: float = 2.0
+
+
 @dataclass(slots=True)
 class SessionReading:
     """A session that is being read.
@@ -51,6 +65,7 @@ class SessionReading:
         remarks: Messages from the format's writer to the user.
         agent_id: The session's id at an agent after the export; None for formats without an
             agent, or if nothing was written.
+        playing: How a recording of it is played.
     """
 
     db: Database
@@ -61,6 +76,7 @@ class SessionReading:
     export_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     remarks: list[str] = field(default_factory=list)
     agent_id: str | None = None
+    playing: Playing = Playing()
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:

@@ -58,6 +58,9 @@ FORMATS = {
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown", masked=True,
                details="secrets masked"),
+        Format("asciicast", "a recording that plays the session in a terminal", ".cast", False,
+               "store.exports.asciicast:write_asciicast", masked=True,
+               details="secrets masked; asciicast v2, for `asciinema play FILE`"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
                "store.exports.claude_code.chain:write_claude_code", context=True,
                details="with the messages that the model would be sent now; if --out is a folder,"

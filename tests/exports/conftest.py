@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,3 +28,17 @@ def empty(tmp_path: Path) -> Iterator[Database]:
     database = open_database(tmp_path / "empty.db", create=True)
     yield database
     database.close()
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Path], Database]]:
+    """Opens stores for reading, and closes them."""
+    databases: list[Database] = []
+
+    def open_one(path: Path) -> Database:
+        databases.append(open_database(path, write=False))
+        return databases[-1]
+
+    yield open_one
+    for database in databases:
+        database.close()

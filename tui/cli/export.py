@@ -3,8 +3,9 @@
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
 
-In markdown, which is meant for people, keys, tokens, private keys and passwords are replaced by
-what they are, and counted on stderr. --no-mask keeps them; --mask replaces them in any format.
+In asciicast and markdown, which are meant for people, keys, tokens, private keys and passwords
+are replaced by what they are, and counted on stderr. --no-mask keeps them; --mask replaces them
+in any format.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from store.errors import Refused
 from store.exports.files import Prepared, prepare
+from store.exports.reading import Playing
 from store.exports.registry import FORMATS
 from store.queries.sessions import resolve
 from store.system.files import AlreadyThere
@@ -30,6 +32,8 @@ EXAMPLES = (
     ("backscroll export 4f1c --to jsonl > session.jsonl", "every row, for `import`"),
 )
 
+LONGEST_WAIT_S = 86_400
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, and list the formats below them."""
@@ -41,7 +45,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mask", action=argparse.BooleanOptionalAction, default=None,
         help="replace keys, tokens and passwords (default: only in formats meant for people)",
     )  # fmt: skip
+    parser.add_argument(
+        "--longest-wait", type=_seconds, default=Playing().longest_wait, metavar="SECONDS",
+        help="in asciicast: shorten longer waits to this (default: 2)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--size", type=_size, default=Playing(), metavar="COLUMNSxROWS",
+        help="in asciicast: the terminal's size (default: 100x30)",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST_WAIT_S:
+        raise argparse.ArgumentTypeError("give seconds, such as 1.5")
+    return seconds
+
+
+def _size(text: str) -> Playing:
+    numbers = [int(one) for one in text.split("x") if one.isdecimal() and len(one) <= 4]
+    if len(numbers) != 2 or not all(10 <= one <= 1000 for one in numbers):
+        raise argparse.ArgumentTypeError("give columns and rows, such as 100x30")
+    return Playing(columns=numbers[0], rows=numbers[1])
 
 
 def _formats() -> str:
@@ -63,7 +92,8 @@ def run(options: argparse.Namespace) -> int:
         database = needs_store(opened)
         session_id = resolve(database, options.session).id
         made = prepare(
-            database, session_id, format, view=view, masked=options.mask, out=options.out)
+            database, session_id, format, view=view, masked=options.mask, out=options.out,
+            playing=options.size._replace(longest_wait=options.longest_wait))
         reading = made.reading
         if options.out is None:
             for piece in made.pieces():

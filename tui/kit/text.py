@@ -73,7 +73,7 @@ def fit_path(text: str, width: int) -> str:
     """Cut a path to a width from its left: its end matters most."""
     if cells(text) <= width:
         return text
-    tail = text
+    tail = text[-(2 * width + 8):]
     while tail and cells(tail) > width - 1:
         drop = max(1, cells(tail) - (width - 1)) if tail.isascii() else 1
         tail = tail[drop:]
