@@ -135,8 +135,9 @@ def _root(parents: dict[int, int | None], number: int) -> int:
 
 @contextmanager
 def open_rollups(
-    db: Database, prices: PriceTable | None = None, *, seconds: float | None = None
-) -> Iterator[Rollups]:
+    db: Database, prices: PriceTable | None = None, *, seconds: float | None = None,
+    since: int | None = None,
+) -> Iterator[Rollups]:  # fmt: skip
     """Open the counts of a store for a block of reads.
 
     What the file of statistics has is taken from there; what changed since, or is not in it, is
@@ -147,6 +148,8 @@ def open_rollups(
         prices: What models cost, where an agent does not tell; None estimates nothing.
         seconds: For how long to count what is not counted yet; None counts all. What is left
             is missing in the figures, and ``Rollups.coverage`` says how many sessions that is.
+        since: Where there is no file, count only sessions that changed since this moment, epoch
+            ms: enough for what happened since then, and quick.
     """
     connection = sqlite3.connect(":memory:", uri=True, isolation_level=None,
                                  check_same_thread=False)  # fmt: skip
@@ -156,6 +159,9 @@ def open_rollups(
         if _attach(db, connection):
             left = _count_changes(db, connection, ends)
             _look_through(connection)
+        elif since is not None:
+            counting.count_recent(db, connection, since)
+            left = 0
         else:
             left = counting.count_all(
                 db, connection, stopped=lambda: ends is not None and time.monotonic() > ends)

@@ -81,7 +81,7 @@ def command_in(arguments: Sequence[str]) -> str | None:
     return rest[0] if rest and rest[0] in COMMANDS else None
 
 
-_WITH_QUERY = ("search", "sessions")
+_WITH_QUERY = ("search", "sessions", "stats")
 _LEFT_OUT = re.compile(r"-(?!h\Z)[^\s\d-]")
 
 
