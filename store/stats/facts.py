@@ -186,7 +186,9 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    """Return a name as the tables have it: two that differ in what no text can hold are one."""
+    name = value if isinstance(value, str) else "" if value is None else str(value)
+    return name.encode("utf-8", "replace").decode()
 
 
 def count_session(
@@ -312,7 +314,7 @@ class _Counting:
                 continue
             data = {**decoded(text(data_json)), "type": text(kind)}
             found = outcome_of(data, times)
-            row = self.facts.called[_quarter(at), tool_name(data), model]
+            row = self.facts.called[_quarter(at), _word(tool_name(data)), model]
             row.calls += 1
             row.failed += found.status == "failed"
             row.denied += found.status == "denied"

@@ -117,7 +117,7 @@ def _agents(stats: Rollups, now: int) -> list[str]:
 
 
 def _recorded(db: Database, now: int) -> list[Window]:
-    """Return the newest window of each agent, limit and length that a server told of."""
+    """Return the newest window of each agent, limit and length that a server reported."""
     newest: dict[tuple[str, str, int], Window] = {}
     sessions = db.connection.execute(
         "SELECT id, agent, updated_at FROM chat_sessions WHERE updated_at >= ?"

@@ -128,7 +128,13 @@ class Asked:
     limit: int | None = None
 
     def figures(self, db: Database, stats: Rollups, by: Dimension | None) -> Answer:
-        """Return the figures by something."""
+        """Return the figures.
+
+        Args:
+            db: The store.
+            stats: Its counts.
+            by: What to group by; None for the whole alone.
+        """
         return figures(
             db, stats, by=by, span=self.span, query=self.query, zone=self.calendar.zone,
             limit=self.limit, order=_ORDERS.get(by or "", "tokens"),
