@@ -42,6 +42,14 @@ class FamilyNode:
     labels: int
 
 
+def has_children(db: Database, session_id: str) -> bool:
+    """Return whether a session has others below it; an index tells."""
+    return db.connection.execute(
+        "SELECT 1 FROM chat_sessions WHERE parent_id = ? AND id <> ? LIMIT 1",
+        (session_id, session_id),
+    ).fetchone() is not None
+
+
 def root_of(db: Database, session_id: str) -> str:
     """Return the topmost ancestor that the store still has; of a loop its oldest session."""
     seen = [session_id]

@@ -29,8 +29,9 @@ _ROWS = {
     "called": "SELECT s.id, r.quarter, t.text, m.text, r.calls, r.failed, r.denied, r.timed,"
     " r.milliseconds FROM called r JOIN session s ON s.number = r.session"
     " JOIN name t ON t.number = r.tool JOIN name m ON m.number = r.model",
-    "turned": "SELECT s.id, r.quarter, m.text, r.turns, r.active_ms FROM turned r"
-    " JOIN session s ON s.number = r.session JOIN name m ON m.number = r.model",
+    "worked": "SELECT s.id, r.quarter, m.text, r.turns, r.active_ms, r.calls, r.failed, r.denied,"
+    " r.timed, r.milliseconds FROM worked r JOIN session s ON s.number = r.session"
+    " JOIN name m ON m.number = r.model",
     "longest": "SELECT s.id, r.place, r.milliseconds, r.message, r.at FROM longest r"
     " JOIN session s ON s.number = r.session",
     "shares": "SELECT s.id, o.id FROM shares r JOIN session s ON s.number = r.session"

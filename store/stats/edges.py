@@ -9,7 +9,7 @@ from store.engine.database import Database
 from store.stats import counting, tables
 from store.stats.facts import QUARTER_MS, During, count_session
 
-_TABLES = ("spent", "called", "turned")
+TABLES = ("spent", "called", "worked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ def count(db: Database, connection: sqlite3.Connection, ragged: tuple[During, ..
         connection: With the counts.
         ragged: The ends.
     """
-    for table in _TABLES:
+    for table in TABLES:
         connection.execute(f"CREATE TEMP TABLE end_{table} AS SELECT * FROM {table} WHERE 0")
     names = tables.Names(connection)
     for during in ragged:
         quarter = during.start // QUARTER_MS
         ids = {
-            row[0] for table in _TABLES for row in connection.execute(
+            row[0] for table in TABLES for row in connection.execute(
                 f"SELECT DISTINCT s.id FROM {table} r JOIN session s ON s.number = r.session"
                 " WHERE r.quarter = ?", (quarter,)
             )
@@ -75,7 +75,7 @@ def count(db: Database, connection: sqlite3.Connection, ragged: tuple[During, ..
                 continue
             facts = count_session(db, info, shared, during)
             for table, rows in tables.rows_of(names, number, facts):
-                if table in _TABLES:
+                if table in TABLES:
                     connection.executemany(
                         f"INSERT INTO end_{table} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
@@ -97,6 +97,6 @@ def join(connection: sqlite3.Connection, table: str, conditions: list[str]) -> N
 
 def drop(connection: sqlite3.Connection) -> None:
     """Drop the temporary tables and views."""
-    for table in _TABLES:
+    for table in TABLES:
         connection.execute(f"DROP VIEW IF EXISTS temp.edge_{table}")
         connection.execute(f"DROP TABLE IF EXISTS temp.end_{table}")

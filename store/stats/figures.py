@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 from store.usage import BUCKETS
 
@@ -97,19 +97,3 @@ def added(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
 _SUMS = tuple(
     each.name for each in fields(Figures) if each.name not in ("sessions", "tokens")
 )
-
-
-@dataclass(slots=True)
-class Member:
-    """A session of a family.
-
-    Attributes:
-        kind: ``fork``, ``subagent``, ``continuation`` or ``unknown``; "" for the first session.
-        own: Its own figures.
-    """
-
-    session_id: str
-    parent: str
-    kind: str
-    title: str
-    own: Figures = field(default_factory=Figures)

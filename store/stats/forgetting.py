@@ -63,6 +63,6 @@ _USED_NAMES = " UNION ".join(
     f"SELECT {column} FROM {table}" for table, columns in (
         ("session", ("agent", "source", "workspace", "branch")),
         ("charge", ("model", "provider", "tier")), ("spent", ("model",)),
-        ("called", ("tool", "model")), ("turned", ("model",)),
+        ("called", ("tool", "model")), ("worked", ("model",)),
     ) for column in columns
 )  # fmt: skip

@@ -6,7 +6,7 @@ that are said in a session among it, selects sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from store.engine.database import Database
@@ -44,6 +44,13 @@ class Narrowed:
     start: int | None = None
     end: int | None = None
     why: str = ""
+
+    def among(self, session_ids: Collection[str] | None) -> Narrowed:
+        """Return the same for some sessions alone; None for all."""
+        if session_ids is None:
+            return self
+        chosen = set(session_ids)
+        return replace(self, sessions=chosen if self.sessions is None else chosen & self.sessions)
 
 
 def narrowed(db: Database, query: Query) -> Narrowed:

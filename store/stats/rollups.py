@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,12 +13,16 @@ from store.engine.database import Database
 from store.engine.sidecars import value_of
 from store.engine.values import number, text
 from store.errors import StoreError
+from store.language.query import Query
 from store.prices.estimating import AnswerUsage, estimate
 from store.prices.table import REQUEST_SIZES, PriceTable, tier_of
 from store.stats import counting, tables
-from store.stats.facts import Charge, count_session
+from store.stats.facts import COVERED, TOLD, Charge, count_session
+from store.stats.selecting import Selection, Span
 from store.stats.tables import STATISTICS
 from store.system.paths import real_path
+
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,27 @@ class Rollups:
         self.connection, self.coverage, self.prices = connection, coverage, prices
         self._texts: dict[int, str] = {}
         self._charges: dict[int, Charge] = {}
+        self._selection: tuple[tuple[object, ...], Selection] | None = None
+
+    def select(
+        self, db: Database, span: Span, query: Query, sessions: Collection[str] | None
+    ) -> Selection:
+        """Return what a query and a span select; the last one is kept, for the next question.
+
+        Args:
+            db: The store.
+            span: The time that is counted.
+            query: What narrows it.
+            sessions: Only these, by id; None for all.
+        """
+        among = None if sessions is None else frozenset(sessions)
+        key = span, query.terms, query.filters, among
+        if self._selection is None or self._selection[0] != key:
+            if self._selection is not None:
+                self._selection[1].close()
+                self._selection = None
+            self._selection = key, Selection(db, self, span, query, among)
+        return self._selection[1]
 
     def text(self, number: int) -> str:
         """Return a text by its number; "" if there is none."""
@@ -86,22 +111,39 @@ class Rollups:
                 )
         return self._charges[number]
 
-    def estimate(self, charge: Charge, tokens: Sequence[int], written_1h: int) -> float | None:
-        """Return what answers that tell no cost came to; None where that is unknown.
+    def rates(self, number: int) -> tuple[int, int, int, float, float, float, float, float]:
+        """Return how the answers of a charge are priced.
 
-        Args:
-            charge: What they have in common.
-            tokens: The sums of their buckets.
-            written_1h: What of the last bucket is kept for an hour.
+        Returns:
+            Whether their cost is told, can be estimated, or is unknown; and dollars per token
+            of input, output, cache read, cache written, and cache written for an hour.
         """
+        charge = self.charge(number)
+        if charge.told in (TOLD, COVERED):
+            return 1, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0
+        found = self._priced(charge)
+        return (0, 0, 1, 0.0, 0.0, 0.0, 0.0, 0.0) if found is None else (0, 1, 0, *found)
+
+    def _priced(self, charge: Charge) -> tuple[float, float, float, float, float] | None:
+        """Return dollars per token; None where a price that these answers need is unknown."""
         if self.prices is None or not charge.present:
             return None
         tier = tier_of(charge.tier)
         price = self.prices.price(charge.model, charge.provider or None, tier)
         asked = REQUEST_SIZES[charge.size - 1] + 1 if charge.size else 0
-        fresh, output, reasoning, read, written = tokens
-        usage = AnswerUsage(fresh, output, reasoning, read, written, written_1h, tier)
-        return estimate(usage, price, asked)
+        rates = []
+        for bit, usage in enumerate((
+            AnswerUsage(input=_MILLION, tier=tier), AnswerUsage(output=_MILLION, tier=tier),
+            AnswerUsage(cache_read=_MILLION, tier=tier),
+            AnswerUsage(cache_write=_MILLION, tier=tier),
+            AnswerUsage(cache_write=_MILLION, cache_write_1h=_MILLION, tier=tier),
+        )):  # fmt: skip
+            dollars = estimate(usage, price, asked)
+            if dollars is None and charge.present & 1 << bit:
+                return None
+            rates.append((dollars or 0.0) / _MILLION)
+        fresh, output, read, written, written_1h = rates
+        return fresh, output, read, written, written_1h
 
     def make_families(self) -> None:
         """Make the temporary table that has the first session of each one's family."""
@@ -136,7 +178,7 @@ def _root(parents: dict[int, int | None], number: int) -> int:
 @contextmanager
 def open_rollups(
     db: Database, prices: PriceTable | None = None, *, seconds: float | None = None,
-    since: int | None = None,
+    since: int | None = None, sessions: Collection[str] | None = None,
 ) -> Iterator[Rollups]:  # fmt: skip
     """Open the counts of a store for a block of reads.
 
@@ -150,6 +192,7 @@ def open_rollups(
             is missing in the figures, and ``Rollups.coverage`` says how many sessions that is.
         since: Where there is no file, count only sessions that changed since this moment, epoch
             ms: enough for what happened since then, and quick.
+        sessions: Those that are asked for; others may not be counted. None for all.
     """
     connection = sqlite3.connect(":memory:", uri=True, isolation_level=None,
                                  check_same_thread=False)  # fmt: skip
@@ -157,11 +200,16 @@ def open_rollups(
     try:
         tables.make_tables(connection)
         if _attach(db, connection):
-            left = _count_changes(db, connection, ends)
+            changed = dict.fromkeys(_changed(db, connection))
+            if sessions is not None:
+                changed = {each: None for each in changed if each in sessions}
+            left = _count(db, connection, changed, ends)
             _look_through(connection)
         elif since is not None:
             counting.count_recent(db, connection, since)
             left = 0
+        elif sessions is not None:
+            left = _count(db, connection, dict.fromkeys(sessions), ends)
         else:
             left = counting.count_all(
                 db, connection, stopped=lambda: ends is not None and time.monotonic() > ends)
@@ -200,11 +248,17 @@ def _attach(db: Database, connection: sqlite3.Connection) -> bool:
         return False
 
 
-def _count_changes(
-    db: Database, connection: sqlite3.Connection, ends: float | None
+def _count(
+    db: Database, connection: sqlite3.Connection, waiting: dict[str, None], ends: float | None
 ) -> int:
-    """Count what the file does not have as it is now; return how many sessions are left."""
-    waiting = dict.fromkeys(_changed(db, connection))
+    """Count sessions as they are now; return how many are left.
+
+    Args:
+        db: The store.
+        connection: A database in memory with the tables.
+        waiting: The sessions.
+        ends: When to stop, by the monotonic clock.
+    """
     names = None
     while waiting:
         if ends is not None and time.monotonic() > ends:

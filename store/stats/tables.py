@@ -2,8 +2,9 @@
 
 ``session``: what a session is grouped by. ``name``: texts, each once. ``charge``: what answers
 have in common that are priced alike; prices are laid over when statistics are read, so that
-other prices need no new count. ``spent``, ``called``, ``turned`` and ``longest``: the rows of
-``facts``. ``shares``: which sessions hold answers of which others.
+other prices need no new count. ``spent``, ``called`` and ``longest``: the rows of
+``facts``. ``worked``: its turns, and the calls of all tools together. ``shares``: which sessions
+hold answers of which others.
 ``about``: the format, which store it is, and how far the counts are.
 """
 
@@ -16,7 +17,7 @@ from store.engine.sidecars import Sidecar
 from store.errors import StoreError
 from store.stats.facts import Charge, SessionFacts, SessionInfo
 
-COUNTS = ("spent", "called", "turned", "longest")
+COUNTS = ("spent", "called", "worked", "longest")
 """The tables of counts; each has a column ``session``."""
 
 TABLES = """
@@ -71,12 +72,17 @@ CREATE TABLE called (
     milliseconds INTEGER NOT NULL,
     PRIMARY KEY (session, quarter, tool, model)
 ) WITHOUT ROWID;
-CREATE TABLE turned (
+CREATE TABLE worked (
     session INTEGER NOT NULL,
     quarter INTEGER NOT NULL,
     model   INTEGER NOT NULL,
     turns   INTEGER NOT NULL,
     active_ms INTEGER NOT NULL,
+    calls   INTEGER NOT NULL,
+    failed  INTEGER NOT NULL,
+    denied  INTEGER NOT NULL,
+    timed   INTEGER NOT NULL,
+    milliseconds INTEGER NOT NULL,
     PRIMARY KEY (session, quarter, model)
 ) WITHOUT ROWID;
 CREATE TABLE longest (
@@ -100,8 +106,8 @@ class StatisticsUnusable(StoreError):
 
 
 STATISTICS = Sidecar(
-    ".stats", "1", TABLES,
-    ("about", "name", "session", "charge", "spent", "called", "turned", "longest", "shares"),
+    ".stats", "2", TABLES,
+    ("about", "name", "session", "charge", "spent", "called", "worked", "longest", "shares"),
     "file of statistics", StatisticsUnusable,
 )  # fmt: skip
 """The file that keeps the counts of a store."""
@@ -257,9 +263,9 @@ def rows_of(
              row.timed, row.milliseconds)
             for (quarter, tool, model), row in facts.called.items()
         ),
-        "turned": (
-            (number, quarter, names.of(model), row.turns, row.active_ms)
-            for (quarter, model), row in facts.turned.items()
+        "worked": (
+            (number, quarter, names.of(model), *row) for (quarter, model), row in
+            _worked(facts).items()
         ),
         "longest": (
             (number, place, turn.milliseconds, _harmless(turn.message_id), turn.at)
@@ -270,3 +276,17 @@ def rows_of(
         rows = list(found)
         if rows:
             yield table, rows
+
+
+def _worked(facts: SessionFacts) -> dict[tuple[int, str], list[int]]:
+    """Return turns, active time, and calls of all tools, by quarter hour and model."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for (quarter, model), turned in facts.turned.items():
+        found[quarter, model] = [turned.turns, turned.active_ms, 0, 0, 0, 0, 0]
+    for (quarter, _, model), called in facts.called.items():
+        row = found.setdefault((quarter, model), [0] * 7)
+        for place, value in enumerate(
+            (called.calls, called.failed, called.denied, called.timed, called.milliseconds), 2
+        ):
+            row[place] += value
+    return found

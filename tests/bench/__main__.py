@@ -24,6 +24,7 @@ from tests.bench import (
     files_bench,
     live_bench,
     search_bench,
+    stats_bench,
     typing_bench,
     write_bench,
 )
@@ -41,6 +42,7 @@ BENCHES: dict[str, Bench] = {
     "record": write_bench.record,
     "fork": write_bench.fork,
     "search": search_bench.search,
+    "stats": stats_bench.statistics,
     "type": typing_bench.type_searches,
     "files": files_bench.files,
 }

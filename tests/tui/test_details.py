@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from store.config import Settings
 from store.queries.details import Turn
 from store.store import Store
 from store.text.figures import moment
@@ -37,6 +38,7 @@ class DetailsApp(CommandApp):
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = "backscroll-dark"
+        self.settings = Settings()
 
     @property
     def commands(self) -> CommandTable:
@@ -224,3 +226,20 @@ def test_the_table_is_found_by_prompt_and_tool() -> None:
     turns[1].prompt = "Fix the Worker"
     table = TurnTable("s", turns, MEASURES[0])
     assert table.find("worker", 80) == [1]
+
+
+async def test_a_family_has_its_total_and_shares(talk: Talk) -> None:
+    talk.db.connection.execute(
+        "INSERT INTO chat_sessions(id, agent, model_json, metadata_json, parent_id, created_at,"
+        " updated_at) VALUES ('ses_helper', 'build', '{}', ?, ?, 9, 9)",
+        ('{"title": "A helper", "lineage": {"kind": "subagent"}}', talk.session_id),
+    )
+    talk.db.connection.execute(
+        "INSERT INTO chat_messages VALUES ('msg_helper', 'ses_helper', 'assistant', ?, 9, 9)",
+        ('{"usage": {"input": 500000000}, "cost_usd": 100000}',),
+    )
+    async with details_of(talk, (200, 60)) as (app, _, _pilot):
+        (at,) = [place for place, line in enumerate(app.lines) if "Family" in line]
+        assert "≈" not in app.lines[at] and "$100,0" in app.lines[at]
+        assert any("itself" in line and "%" in line for line in app.lines[at:])
+        assert any("subagent" in line and "A helper" in line for line in app.lines[at:])

@@ -7,6 +7,7 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
+from store.stats.families import Family
 from store.text.figures import count_of, duration, moment, money, tokens
 from store.text.stored_json import DamagedJson, loads
 from store.usage import Spent
@@ -26,6 +27,7 @@ from tui.kit.lines import (
 from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines
+from tui.words.costs import family_lines
 
 NO_MODEL = "unknown/unknown"
 """The reference of a session whose source names no model."""
@@ -38,14 +40,24 @@ def title_of(overview: Overview) -> str:
     return one_line(str(own or overview.row.title or overview.row.id))
 
 
-def fact_blocks(overview: Overview, timeline: Timeline | None) -> list[Block]:
-    """Return the facts; those of the timeline are missing while it is None."""
+def fact_blocks(
+    overview: Overview, timeline: Timeline | None, family: Family | None = None
+) -> list[Block]:
+    """Return the facts.
+
+    Args:
+        overview: The facts of the session itself.
+        timeline: Its turns; what they tell is missing while it is None.
+        family: The session with all below it; None without any, or while it is read.
+    """
     blocks: list[Block] = [
         Fixed(lambda width: _session_lines(overview, timeline, width)),
         Fixed(lambda width: _place_lines(overview, width)),
         Fixed(lambda width: _lineage_lines(overview, width)),
         Fixed(lambda width: _spent_lines(overview, timeline, width)),
     ]
+    if family is not None:
+        blocks.append(Fixed(lambda width: family_lines(family, width)))
     permissions = _decoded(overview.row.permissions_json)
     count = len(permissions) if isinstance(permissions, list) else 0
     blocks.append(Fixed(lambda width: _permission_lines(permissions, count, width)))

@@ -12,6 +12,7 @@ from store.errors import BackscrollError, NotFound
 from store.queries import details, originals
 from store.queries.details import Overview, Timeline
 from store.queries.touches import CommandUse, FileRow
+from store.stats.families import Family
 from store.text.stored_json import DamagedJson, loads
 from tui.details.catalogue import prompt_blocks, tool_blocks
 from tui.details.chart import Chart, chart_line
@@ -30,6 +31,7 @@ from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
 from tui.verbs.searching import search_everywhere
+from tui.words.costs import read_family
 from tui.words.searching import Wanted, text_query, value_query
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class DetailsScreen(StackedScreen):
         self._timeline: Timeline | None = None
         self._prompts: dict[str, str] = {}
         self._catalogue: Any = None
+        self._family: Family | None = None
         self.tab = TABS[0]
         self.lists = TouchedLists(store, session_id)
         self._reads_lists = False
@@ -121,6 +124,9 @@ class DetailsScreen(StackedScreen):
             self._prompts = await self._store.read(details.system_prompts, digests)
             self._catalogue = await _read_catalogue(self._store, self._session_id)
             self.show_tab(stay=True)
+            self._family = await read_family(self.host, self._store, self._session_id)
+            if self._family is not None:
+                self.show_tab(stay=True)
         except BackscrollError as error:
             self.view.show([_told(str(error))])
         except Exception as error:
@@ -140,7 +146,7 @@ class DetailsScreen(StackedScreen):
         summary = " · ".join(one_line(str(name)) for name in names if name)
         head = (title_of(overview), "text bold")
         self.query_one(Tabs).show(head, "", ((summary, "muted"),))
-        facts: list[Block] = fact_blocks(overview, self._timeline)
+        facts: list[Block] = fact_blocks(overview, self._timeline, self._family)
         self.query_one("#details-facts", LineView).show(facts)
 
     def show_tab(self, *, stay: bool = False) -> None:
@@ -160,7 +166,7 @@ class DetailsScreen(StackedScreen):
         elif self.tab == "Turns":
             self._show_turns(timeline, stay)
         elif self.tab == "Session":
-            self.view.show(fact_blocks(self._overview, timeline), stay=stay)
+            self.view.show(fact_blocks(self._overview, timeline, self._family), stay=stay)
         elif self.tab == "Prompt":
             self.view.show(prompt_blocks(timeline, self._prompts), stay=stay)
         else:
@@ -176,7 +182,8 @@ class DetailsScreen(StackedScreen):
         blocks: list[Block] = [TurnTable(self._session_id, timeline.turns, chart.measure)]
         room = self.view.size.height - len(timeline.turns)
         if self._overview is not None and room > LEAST_FACTS and not self.has_class("wide"):
-            blocks += [Fixed(lambda _: [BLANK]), *fact_blocks(self._overview, timeline)]
+            facts = fact_blocks(self._overview, timeline, self._family)
+            blocks += [Fixed(lambda _: [BLANK]), *facts]
         self.view.show(blocks, stay=stay)
         self.call_after_refresh(self._show_bars)
 

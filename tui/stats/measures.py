@@ -6,35 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from store.stats.statistics import Figures, Order
-from store.text.figures import count_of, duration, money, tokens
+from store.text.figures import count_of, duration, tokens
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Run
+from tui.words.costs import cost_words, money_short
 
 
 def dollars(figures: Figures) -> float:
     """Return what is known of the cost, 0 where nothing is."""
     return figures.cost_usd or 0.0
-
-
-def cost_words(figures: Figures) -> str:
-    """Return a cost as rows show it: ``$1.20``, ``≈ $0.12``, ``$1.20+``, ``not known``.
-
-    ``+`` says that some of the answers have no known cost.
-    """
-    cost = figures.cost_usd
-    if cost is None:
-        return "not known" if figures.answers else money_short(0)
-    about = f"{glyphs().about} " if figures.is_estimate else ""
-    return f"{about}{money_short(cost)}{'+' if figures.unknown_answers else ''}"
-
-
-def money_short(value: float) -> str:
-    """Return an amount of dollars; no digits after the point where it is large."""
-    if value == 0:
-        return "$0"
-    if value >= 10_000:
-        return f"${value:,.0f}"
-    return money(value)
 
 
 def money_tick(value: float) -> str:

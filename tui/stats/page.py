@@ -28,10 +28,8 @@ from tui.kit.text import cells, fit, fit_path, one_line
 from tui.stats.measures import (
     Measure,
     all_words,
-    cost_words,
     covers,
     dollars,
-    money_short,
     percent,
     unknown_words,
 )
@@ -49,6 +47,7 @@ from tui.stats.ranges import (
 from tui.stats.reading import Board, Table, TimeBucket
 from tui.stats.view import Key, Page, Spot
 from tui.words.agents import OTHERS, agent_series
+from tui.words.costs import cost_words, money_short
 from tui.words.sessions import age, folder, model_name
 
 TWO_COLUMNS = 100

@@ -121,7 +121,7 @@ def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[
 
 def header_lines(
     row: SessionRow, document: Document, cursor: int, activity: Activity | None, context: int,
-    back: str = "",
+    back: str = "", family: str = "",
 ) -> list[Line]:
     """Return title, state and turn; source, model, workspace, branch and context.
 
@@ -132,6 +132,7 @@ def header_lines(
         activity: What the session does.
         context: Tokens in the context now, 0 where unknown.
         back: Title of what escape leads back to.
+        family: What it comes to with all below it, "" where that is not shown.
     """
     metadata = as_dict(decode(row.metadata_json))
     title = one_line(row.title or "") or "untitled"
@@ -156,6 +157,9 @@ def header_lines(
         second.runs = [(f"esc back to {fit(one_line(back), 32)}  ", "fork"), *second.runs]
     if context:
         second.right = [(f"context {figures.tokens(context)}", "faint")]
+    if family:
+        gap = "  " if second.right else ""
+        second.right = [(f"{family}{gap}", "faint"), *second.right]
     if row.archived_at:
         first.runs = [*first.runs, ("  archived", "muted")]
     return [first, second]
@@ -276,7 +280,7 @@ class Headings:
         if shown.session is not None:
             self.header.show(header_lines(
                 shown.session, shown.document, shown.cursor, shown.activity, shown.context_size,
-                shown.back))
+                shown.back, shown.family))
             line, columns = status_line(
                 shown.document, shown.cursor, left=self._left(), width=width,
                 search=shown.search, signs=shown.signs)

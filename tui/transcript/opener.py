@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from store.conversation.readable import decode
 from store.queries import transcript as queries
+from store.queries.lineage import has_children
 from store.rows import SessionRow
 from store.text.code import warm as warm_highlighting
 from store.text.markdown import parser as parser_of_markdown
 from store.text.stored_json import as_dict
 from store.usage import context_size
+from tui.host import host_of
 from tui.messages import ProblemOccurred
 from tui.transcript.document import Document
 from tui.transcript.follower import Follower
@@ -74,6 +76,7 @@ class Opener:
         shown.forget_search()
         self._selected.reset()
         shown.reader, shown.activity, shown.context_size = reader, reader.activity, 0
+        shown.family = ""
         shown.view.show(document)
         shown.view.at_end = at_end
         if known is not None:
@@ -127,10 +130,24 @@ class Opener:
                 shown.context_size = context_size(as_dict(decode(text))) if text else 0
                 self._selected.again()
                 await self._placement.prefetch()
+            await self._show_family(reader)
         except Exception as error:
             problem = ProblemOccurred("The session could not be read whole", error)
             self._pane.post_message(problem)
         await self._follower.refresh_screen()
+
+    async def _show_family(self, reader: SessionReader) -> None:
+        """Show what the session comes to with all below it, where anything is."""
+        shown = self._shown
+        if not await reader.store.read(has_children, reader.row.id):
+            return
+        # Prices and counts are not read before a session has children.
+        from tui.words.costs import family_words, read_family
+
+        found = await read_family(host_of(shown.view), reader.store, reader.row.id)
+        if found is not None and reader is shown.reader:
+            shown.family = family_words(found)
+            self._pane.update_headings()
 
     def show_nothing(self, text: str) -> None:
         """Show why there is no session."""

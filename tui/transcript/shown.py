@@ -74,6 +74,7 @@ class ShownSession:
         hit: The hit of a search over all sessions that it was opened at, if any.
         back: The title of what escape leads back to; "" for the list.
         context_size: Tokens in its context now, 0 where unknown.
+        family: What it comes to with all below it, in words; "" without any, or until it is read.
         tools: How far tool calls are open that the user has not folded one by one.
         reasoning: How far reasoning is open.
         marks: Letters of marks in the session, by key of their part.
@@ -87,6 +88,7 @@ class ShownSession:
     hit: ShownHit | None = None
     back: str = ""
     context_size: int = 0
+    family: str = ""
     tools: Level = "short"
     reasoning: Level = "off"
     marks: dict[Key, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from store.stats.statistics import (
     Answer,
     Dimension,
     Span,
+    Stack,
     figures,
     longest_turns,
     open_rollups,
@@ -69,6 +70,38 @@ def test_all_groups_add_up_to_the_whole(samples: Database) -> None:
         assert sum(group.figures.turns for group in answer.groups) == whole.turns
         assert sum(group.figures.told_usd for group in answer.groups) == pytest.approx(
             whole.told_usd)
+
+
+def test_the_groups_beyond_a_limit_are_summed_up(samples: Database) -> None:
+    with open_rollups(samples, PRICES) as stats:
+        of: tuple[Dimension, ...] = ("session", "family", "model", "agent", "tool")
+        for by in of:
+            answer = figures(samples, stats, by=by, span=ALWAYS, zone=UTC,
+                             query=parse("", now=START), limit=3)  # fmt: skip
+            others = answer.others
+            assert others is not None and len(answer.groups) == 3
+            known = [group.figures for group in answer.groups]
+            assert sum(each.calls for each in [*known, others]) == answer.whole.calls
+            if by != "tool":
+                assert sum(each.total for each in [*known, others]) == answer.whole.total
+                assert known == sorted(known, key=lambda each: -each.total)
+
+
+def test_bars_are_divided_by_agent_and_model(samples: Database) -> None:
+    of: tuple[Dimension, ...] = ("day", "workspace")
+    stacks: tuple[Stack, ...] = ("agent", "model")
+    for by in of:
+        for stack in stacks:
+            with open_rollups(samples, PRICES) as stats:
+                answer = figures(
+                    samples, stats, by=by, span=ALWAYS, zone=UTC,
+                    query=parse("", now=START), stack=stack)  # fmt: skip
+                plain = figures(samples, stats, by=by, span=ALWAYS, zone=UTC,
+                                query=parse("", now=START))  # fmt: skip
+            assert [group.figures.sessions for group in answer.groups] == [
+                group.figures.sessions for group in plain.groups]
+            for group in answer.groups:
+                assert sum(part.total for part in group.parts.values()) == group.figures.total
 
 
 def test_copies_are_counted_once(talk: Talk) -> None:

@@ -1,0 +1,304 @@
+"""Selects rows of the counts, and sums them up in SQL.
+
+What a query and a span select is summed by session and model once, into a temporary table;
+every dimension but time and tools is summed up from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from store.engine.database import Database
+from store.language.query import Query
+from store.stats import edges
+from store.stats.figures import Figures
+from store.stats.narrowing import narrowed
+from store.stats.times import Buckets
+from store.usage import KEYS
+
+if TYPE_CHECKING:
+    from store.stats.rollups import Rollups
+
+Order = Literal["tokens", "cost", "answers", "calls", "time", "active"]
+"""What comes first: the largest; ``time`` is that of calls."""
+Row = tuple[Any, Any, Figures]
+"""The number of a group, that of a part of it, and their figures."""
+
+
+class Span(NamedTuple):
+    """A span of time: epoch ms, the end excluded; None has no limit."""
+
+    start: int | None = None
+    end: int | None = None
+
+
+_COUNTS = ("answers", "copies", *KEYS, "told_usd", "told_answers", "estimated_usd",
+           "estimated_answers", "unknown_answers")  # fmt: skip
+_CALLS = ("calls", "failed", "denied", "timed", "tool_ms")
+_WORK = ("turns", "active_ms", *_CALLS)
+_ALL = (*_COUNTS, *_WORK)
+_SPENT = (
+    "sum(answers), sum(copies), " + ", ".join(f"sum({key})" for key in KEYS) + ", sum(usd),"
+    " sum(answers * c.told), total(input * c.fresh + (output + reasoning) * c.output_rate"
+    " + cache_read * c.read + (cache_write - cache_write_1h) * c.written"
+    " + cache_write_1h * c.written_1h), sum(answers * c.known), sum(answers * c.unknown)"
+)
+_WORKED = (
+    "sum(turns), sum(active_ms), sum(calls), sum(failed), sum(denied), sum(timed),"
+    " sum(milliseconds)"
+)
+_CALLED = "sum(calls), sum(failed), sum(denied), sum(timed), sum(milliseconds)"
+_SUMS = ", ".join(f"sum({name})" for name in _ALL)
+_HAVE_ANSWERS = "count(DISTINCT CASE WHEN answers + copies > 0 THEN b.session END)"
+_TOKENS = " + ".join(KEYS)
+_ORDERS: dict[Order, str] = {
+    "tokens": f"sum({_TOKENS})", "cost": "sum(told_usd + estimated_usd)",
+    "answers": "sum(answers)", "calls": "sum(calls)", "time": "sum(tool_ms)",
+    "active": "sum(active_ms)",
+}  # fmt: skip
+_TEMPORARY = ("wanted", "models", "tools", "callers", "rate", "base")
+
+
+class Selection:
+    """What a query and a span select of the counts.
+
+    Attributes:
+        span: Its limits and those of the query together.
+        why: Why the query did not find all sessions; "" where it did.
+    """
+
+    def __init__(
+        self, db: Database, stats: Rollups, span: Span, query: Query,
+        sessions: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Make the temporary tables of a selection; there is one at a time.
+
+        Args:
+            db: The store.
+            stats: Its counts.
+            span: The time that is counted.
+            query: What narrows it.
+            sessions: Only these, by id; None for all.
+        """
+        self._stats, self._write = stats, stats.connection.execute
+        chosen = narrowed(db, query).among(sessions)
+        self.why = chosen.why
+        self.span = _both(span, Span(chosen.start, chosen.end))
+        self._tables = {table: table for table in edges.TABLES}
+        self._conditions: dict[str, list[str]] = {table: [] for table in edges.TABLES}
+        self._whole: Figures | None = None
+        self._quarters: tuple[int, int] | None = None
+        self._is_based = False
+        self._limit_time(db)
+        self._make_rates()
+        if chosen.sessions is not None:
+            self._choose("wanted", self._numbers(chosen.sessions))
+            self._limit("session IN wanted")
+        if chosen.model is not None:
+            self._choose("models", self._fitting(chosen.model))
+            self._limit("model IN models")
+        self._has_tools = chosen.tool is not None
+        if chosen.tool is not None:
+            self._choose("tools", self._fitting(chosen.tool))
+            self._conditions["called"].append("tool IN tools")
+            rows = self._write(f"SELECT DISTINCT session FROM {self._from('called')}").fetchall()
+            self._choose("callers", [row[0] for row in rows])
+            self._limit("session IN callers")
+        if not chosen.answers:
+            self._conditions["spent"].append("0")
+            self._conditions["called"].append("0")
+        self._answers, self._turns = chosen.answers, chosen.turns
+
+    def close(self) -> None:
+        """Drop the temporary tables."""
+        for table in _TEMPORARY:
+            self._write(f"DROP TABLE IF EXISTS temp.{table}")
+        edges.drop(self._stats.connection)
+
+    def _limit_time(self, db: Database) -> None:
+        inner = edges.inner(self.span.start, self.span.end)
+        if inner.first is not None:
+            self._limit(f"quarter >= {inner.first}")
+        if inner.last is not None:
+            self._limit(f"quarter < {inner.last}")
+        if inner.ragged:
+            edges.count(db, self._stats.connection, inner.ragged)
+            for table, conditions in self._conditions.items():
+                edges.join(self._stats.connection, table, conditions)
+                self._tables[table] = f"edge_{table}"
+                conditions.clear()
+
+    def _make_rates(self) -> None:
+        """Make the table of what a token of each kind costs in the answers of a charge."""
+        self._write(
+            "CREATE TEMP TABLE rate (charge INTEGER PRIMARY KEY, told INTEGER, known INTEGER,"
+            " unknown INTEGER, fresh REAL, output_rate REAL, read REAL, written REAL,"
+            " written_1h REAL)"
+        )
+        rows = self._write("SELECT number FROM charge").fetchall()
+        self._stats.connection.executemany(
+            "INSERT INTO temp.rate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(number, *self._stats.rates(number)) for (number,) in rows],
+        )
+
+    def _choose(self, name: str, numbers: Sequence[int]) -> None:
+        self._write(f"CREATE TEMP TABLE {name} (number INTEGER PRIMARY KEY)")
+        self._stats.connection.executemany(
+            f"INSERT OR IGNORE INTO temp.{name} VALUES (?)", [(each,) for each in numbers])
+
+    def _limit(self, condition: str) -> None:
+        for conditions in self._conditions.values():
+            conditions.append(condition)
+
+    def _numbers(self, session_ids: set[str]) -> list[int]:
+        return [
+            number for number, session_id in self._write("SELECT number, id FROM session")
+            if session_id in session_ids
+        ]
+
+    def _fitting(self, test: Callable[[str], bool]) -> list[int]:
+        rows = self._write("SELECT number, text FROM name").fetchall()
+        return [number for number, name in rows if test(name)]
+
+    def _from(self, table: str) -> str:
+        conditions = self._conditions[table]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{self._tables[table]}{where}"
+
+    def _sources(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Yield what is summed: a table with its joins, its sums, and the names of these."""
+        spent = f"(SELECT * FROM {self._from('spent')}) r JOIN rate c ON c.charge = r.charge"
+        yield spent, _SPENT, _COUNTS
+        worked = f"(SELECT * FROM {self._from('worked')}) r"
+        if self._turns and self._answers and not self._has_tools:
+            yield worked, _WORKED, _WORK
+            return
+        if self._turns:
+            yield worked, "sum(turns), sum(active_ms)", _WORK[:2]
+        yield f"(SELECT * FROM {self._from('called')}) r", _CALLED, _CALLS
+
+    # Sums
+
+    def _make_base(self) -> None:
+        if self._is_based:
+            return
+        self._is_based = True
+        columns = ", ".join(f"{name} DEFAULT 0" for name in _ALL)
+        self._write(f"CREATE TEMP TABLE base (session INTEGER, model INTEGER, {columns})")
+        for source, sums, names in self._sources():
+            self._write(
+                f"INSERT INTO temp.base (session, model, {', '.join(names)})"
+                f" SELECT r.session, r.model, {sums} FROM {source} GROUP BY 1, 2"
+            )
+
+    def whole(self) -> Figures:
+        """Return the sums over everything."""
+        if self._whole is None:
+            self._make_base()
+            row = self._write(f"SELECT {_HAVE_ANSWERS}, {_SUMS} FROM base b").fetchone()
+            self._whole = _figures(_ALL, row[1:], row[0])
+        return replace(self._whole)
+
+    def by_session(self, group: str, part: str | None = None, where: str = "1") -> Iterator[Row]:
+        """Yield sums by something that sessions and models tell.
+
+        Args:
+            group: The SQL expression of the group; of ``base b``, ``session s`` or ``family f``.
+            part: That of what each group is divided by; None for nothing.
+            where: A condition on these.
+        """
+        self._make_base()
+        rows = self._write(
+            f"SELECT {group}, {part or 'NULL'}, {_HAVE_ANSWERS}, {_SUMS}"
+            f" FROM {_joined('base b', f'{group} {where}', part, 'b')} WHERE {where} GROUP BY 1, 2"
+        )
+        for number, piece, sessions, *sums in rows:
+            yield number, piece, _figures(_ALL, sums, sessions)
+
+    def largest(self, group: str, order: Order, limit: int) -> list[int]:
+        """Return the numbers of the largest groups.
+
+        Args:
+            group: As in ``by_session``.
+            order: What they are ordered by.
+            limit: The most groups.
+        """
+        self._make_base()
+        return [row[0] for row in self._write(
+            f"SELECT {group} FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
+            f" ORDER BY {_ORDERS[order]} DESC, sum({_TOKENS}) DESC, sum(calls) DESC, 1 LIMIT ?",
+            (limit,),
+        )]
+
+    def by_time(self, buckets: Buckets, part: str | None = None) -> Iterator[Row]:
+        """Yield sums by periods.
+
+        Args:
+            buckets: The periods.
+            part: As in ``by_session``, of a row ``r`` or ``session s``; sessions are not
+                counted then.
+        """
+        group = buckets.sql("r.quarter")
+        for source, sums, names in self._sources():
+            counted = "count(DISTINCT r.session)" if names is _COUNTS and not part else "0"
+            rows = self._write(
+                f"SELECT {group}, {part or 'NULL'}, {counted}, {sums}"
+                f" FROM {_joined(source, '', part, 'r')} GROUP BY 1, 2"
+            )
+            for number, piece, sessions, *values in rows:
+                yield number, piece, _figures(names, values, sessions)
+
+    def sessions_by_time(self, buckets: Buckets) -> Iterator[tuple[int, int]]:
+        """Yield how many sessions have an answer in each period."""
+        yield from self._write(
+            f"SELECT {buckets.sql('quarter')}, count(DISTINCT session)"
+            f" FROM {self._from('spent')} GROUP BY 1"
+        )
+
+    def by_tool(self, part: str | None = None) -> Iterator[Row]:
+        """Yield sums by tool; of each with calls alone.
+
+        Args:
+            part: As in ``by_time``.
+        """
+        source = _joined(f"(SELECT * FROM {self._from('called')}) r", "", part, "r")
+        rows = self._write(
+            f"SELECT tool, {part or 'NULL'}, count(DISTINCT r.session), {_CALLED} FROM {source}"
+            " GROUP BY 1, 2"
+        )
+        for number, piece, sessions, *values in rows:
+            yield number, piece, _figures(_CALLS, values, sessions)
+
+    def quarters(self) -> tuple[int, int]:
+        """Return the first and the last quarter hour that something is counted in."""
+        if self._quarters is None:
+            limits = [
+                limit for table in ("spent", "worked") for limit in self._write(
+                    f"SELECT min(quarter), max(quarter) FROM {self._from(table)}").fetchone()
+                if limit is not None
+            ]  # fmt: skip
+            self._quarters = min(limits, default=0), max(limits, default=0)
+        return self._quarters
+
+
+def _both(one: Span, other: Span) -> Span:
+    starts = [each for each in (one.start, other.start) if each is not None]
+    ends = [each for each in (one.end, other.end) if each is not None]
+    return Span(max(starts, default=None), min(ends, default=None))
+
+
+def _joined(source: str, group: str, part: str | None, name: str) -> str:
+    asked = f"{group} {part or ''}"
+    if "s." in asked:
+        source += f" JOIN session s ON s.number = {name}.session"
+    if "f." in asked:
+        source += f" JOIN family f ON f.session = {name}.session"
+    return source
+
+
+def _figures(names: Sequence[str], values: Sequence[Any], sessions: int) -> Figures:
+    by_name = {name: value or 0 for name, value in zip(names, values, strict=True)}
+    tokens = tuple(by_name.pop(key, 0) for key in KEYS)
+    return Figures(sessions=sessions, tokens=tokens, **by_name)
