@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -79,15 +80,38 @@ def everything() -> str:
     return " | ".join(CORPUS.values())
 
 
-def hostile_store(path: Path) -> Path:
+def page_attacks(address: str) -> list[str]:
+    """Return strings that try to run a script in a page, or to load from an address."""
+    return [
+        f"<script>alert(1)</script><script src={address}/s.js></script>",
+        f"<img src=x onerror=alert(2)><img src={address}/i.png srcset='{address}/j.png 2x'>",
+        f'" onmouseover=alert(3) style=background:url({address}/b) x="',
+        f"' autofocus onfocus=alert(4) x='</title></style><link rel=stylesheet href={address}/l>",
+        f"</script><script>alert(5)</script>--></textarea><iframe src={address}/f></iframe>",
+        f"<meta http-equiv=refresh content='0;url={address}/r'><base href={address}/>",
+        f"</details></article><form action={address}/p><button>x</button></form>",
+        f"[a](javascript:alert(7)) [b](  java\nscript:alert(8)) ![i]({address}/m)",
+        "[c](data:text/html,<script>alert(10)</script>) [d](vbscript:x) [e](//e.example)",
+        f"[https://good.example]({address}/t) [g](https://good@e.example) [r]: {address}/d",
+        "[h](&#x6a;avascript:alert(11)) &#x202e;gpj.exe &#0; &#x1b;[31m <svg onload=alert(6)>",
+        f'```"><img src={address}/c onerror=alert(12)>\nx\n```\n<a href=x ping={address}/g>',
+        f"data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMTMpPg== @import '{address}/u';",
+        "| a | b |\n|:-:|-:|\n| <b onclick=alert(14)> | `</td><script>alert(15)</script>` |",
+        "<javascript:alert(9)> ${alert(16)} {{alert(17)}} \\u003cscript\\u003e %3Cscript%3E",
+    ]
+
+
+def hostile_store(path: Path, further: Sequence[str] = ()) -> Path:
     """Make a store with one session for each string of the corpus, and one with all of them.
+
+    Strings in ``further`` have sessions, too.
 
     Each has its string in every field that takes text. The ids are harmless, but for one
     session: the newest, whose own id, and whose messages' and parts' ids, are hostile.
     """
     database = open_database(path, create=True)
     database.connection.execute("BEGIN")
-    for number, words in enumerate(CORPUS.values()):
+    for number, words in enumerate((*CORPUS.values(), *further)):
         _put(database.connection, f"ses_{number:026d}", words, NOW - (number + 2) * MINUTE)
     _put(database.connection, ALL, everything(), NOW - MINUTE)
     _put(database.connection, FORK, everything(), NOW - 2 * MINUTE, parent=ALL)

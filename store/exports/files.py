@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from store.engine.database import Database
+from store.errors import Refused
 from store.exports.reading import Playing, SessionReading, View, read_session, with_masks
 from store.exports.registry import Format, file_name, writer
 from store.system.files import write_whole
@@ -51,6 +52,7 @@ class Prepared(NamedTuple):
 def prepare(
     database: Database, session_id: str, format: Format, *, view: View | None = None,
     masked: bool | None = None, out: Path | None = None, playing: Playing | None = None,
+    further: Sequence[str] = (), pictures: bool = True,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
 
@@ -62,19 +64,31 @@ def prepare(
         masked: Whether secrets are replaced; as is usual for the format where None.
         out: Where it will be written, as some formats have their id in the name.
         playing: How a recording is played; the usual size and waits where None.
+        further: More sessions for the same file.
+        pictures: Whether pictures are included, in formats that show them.
+
+    Raises:
+        Refused: The format takes one session only.
     """
+    if further and not format.several:
+        raise Refused(f"a file of {format.name} holds one session; only html takes several")
     if format.context:
         view = "context"
     elif view is None:
         view = "all" if format.whole else "display"
     database.connection.execute("BEGIN")
-    reading = read_session(database, session_id, view)
+    reading, *others = (
+        read_session(database, each, view) for each in (session_id, *further)
+    )
     if format.context and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
     reading.playing = playing or Playing()
     masks = Masks()
     if format.masked if masked is None else masked:
-        reading = with_masks(reading, masks)
+        reading, *others = (with_masks(each, masks) for each in (reading, *others))
+    reading.further = tuple(others)
+    if not pictures:
+        reading.largest_image = 0
     return Prepared(format, reading, masks)
 
 

@@ -25,6 +25,8 @@ View = Literal["all", "display", "hidden", "context"]
 ``hidden``: the same with hidden ones. ``context``: the messages that the model would be sent
 now."""
 
+LARGEST_IMAGE = 2_000_000
+"""Bytes of a picture; a page only names larger ones."""
 _BATCH = 200
 _SUFFIX = "_json"
 
@@ -66,6 +68,8 @@ class SessionReading:
         agent_id: The session's id at an agent after the export; None for formats without an
             agent, or if nothing was written.
         playing: How a recording of it is played.
+        further: Other sessions for the same file, in formats that take several.
+        largest_image: Bytes of a picture that is part of a page; 0 for none.
     """
 
     db: Database
@@ -77,6 +81,8 @@ class SessionReading:
     remarks: list[str] = field(default_factory=list)
     agent_id: str | None = None
     playing: Playing = Playing()
+    further: tuple[SessionReading, ...] = ()
+    largest_image: int = LARGEST_IMAGE
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:

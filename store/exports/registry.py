@@ -30,6 +30,8 @@ class Format:
             and the session's ``created_at`` (epoch ms).
         masked: Whether it is meant for other people, and secrets are masked by default.
         details: Further text for ``--help``, after ``help`` and a comma.
+        several: Whether a file may hold several sessions.
+        pictures: Whether it shows the pictures of a session.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Format:
     named: str | None = None
     masked: bool = False
     details: str = ""
+    several: bool = False
+    pictures: bool = False
 
 
 FORMATS = {
@@ -61,6 +65,10 @@ FORMATS = {
         Format("asciicast", "a recording that plays the session in a terminal", ".cast", False,
                "store.exports.asciicast:write_asciicast", masked=True,
                details="secrets masked; asciicast v2, for `asciinema play FILE`"),
+        Format("html", "one page, opened in a browser", ".html", False,
+               "store.exports.html.page:write_html", masked=True, several=True, pictures=True,
+               details="secrets masked; with pictures, folds, search, and dark and light; several"
+               " sessions make one page"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
                "store.exports.claude_code.chain:write_claude_code", context=True,
                details="with the messages that the model would be sent now; if --out is a folder,"

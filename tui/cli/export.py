@@ -1,11 +1,11 @@
-"""Write one session to stdout or to a file.
+"""Write a session to stdout or to a file; html takes several, for one page.
 
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
 
-In asciicast and markdown, which are meant for people, keys, tokens, private keys and passwords
-are replaced by what they are, and counted on stderr. --no-mask keeps them; --mask replaces them
-in any format.
+In html, markdown and asciicast, which are meant for people, keys, tokens, private keys and
+passwords are replaced by what they are, and counted on stderr. --no-mask keeps them; --mask
+replaces them in any format.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tui.cli.output import note
 from tui.cli.stores import needs_store, store_for_reading
 
 EXAMPLES = (
+    ("backscroll export 4f1c --to html --out page.html", "a page to read and to share"),
     ("backscroll export 4f1c --to markdown --out notes.md", "a document to read"),
     ("backscroll export 4f1c --to jsonl > session.jsonl", "every row, for `import`"),
 )
@@ -38,7 +39,7 @@ LONGEST_WAIT_S = 86_400
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, and list the formats below them."""
     parser.epilog = _formats()
-    add_view_arguments(parser)
+    add_view_arguments(parser, several=True)
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
     parser.add_argument("--out", type=Path, metavar="PATH", help="write to this file or folder")
     parser.add_argument(
@@ -52,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", type=_size, default=Playing(), metavar="COLUMNSxROWS",
         help="in asciicast: the terminal's size (default: 100x30)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--images", action=argparse.BooleanOptionalAction, default=True,
+        help="in html: include pictures of up to 2 MB (default: yes)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
@@ -90,10 +95,11 @@ def run(options: argparse.Namespace) -> int:
     view = "context" if format.context else view_of(options, whole=format.whole)
     with store_for_reading(options) as opened:
         database = needs_store(opened)
-        session_id = resolve(database, options.session).id
+        session_id, *further = (resolve(database, each).id for each in options.sessions)
         made = prepare(
             database, session_id, format, view=view, masked=options.mask, out=options.out,
-            playing=options.size._replace(longest_wait=options.longest_wait))
+            playing=options.size._replace(longest_wait=options.longest_wait),
+            further=further, pictures=options.images)
         reading = made.reading
         if options.out is None:
             for piece in made.pieces():

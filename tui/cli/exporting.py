@@ -11,9 +11,17 @@ if TYPE_CHECKING:
     from store.exports.reading import SessionReading, View
 
 
-def add_view_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the session and the view."""
-    parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
+def add_view_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Declare the session and the view.
+
+    Args:
+        parser: Of the command.
+        several: Whether it takes several sessions, as ``sessions``.
+    """
+    if several:
+        parser.add_argument("sessions", metavar="SESSION", nargs="+", help=NAME_HELP)
+    else:
+        parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
     parser.add_argument("--hidden", action="store_true", help="include hidden messages")
     parser.add_argument(
         "--context", action="store_true",
@@ -42,7 +50,7 @@ def view_of(options: argparse.Namespace, *, whole: bool = False) -> View:
 
 def tell_left_out(reading: SessionReading) -> None:
     """Print on stderr how many hidden messages were left out."""
-    count = reading.hidden_left_out
+    count = sum(each.hidden_left_out for each in (reading, *reading.further))
     if count:
         messages = "message" if count == 1 else "messages"
         note(f"{count} hidden {messages} omitted. Use --hidden to include them.")
