@@ -73,10 +73,14 @@ class Served:
         await page.goto(url)
         return Visit(page)
 
+    def pids(self) -> set[int]:
+        """The processes of the open read-only pages."""
+        return {page.pid for page in self.read_only.browsers if page.pid}
+
     async def none_open(self) -> None:
         """Wait until the process of each closed page has ended."""
         async with asyncio.timeout(60):
-            while self.read_only._pages:
+            while self.read_only.browsers:
                 await asyncio.sleep(0.01)
 
 
@@ -184,10 +188,10 @@ async def test_two_pages_of_one_web_browser_have_a_process_each(served: Served) 
     await served.none_open()
     first = await served.visit(served.read_only.new_link())
     await first.shows("Session 0")
-    (one,) = [page.pid for page in served.read_only._pages]
+    (one,) = served.pids()
     second = await served.visit(f"http://127.0.0.1:{served.read_only.port}/")
     await second.shows("Session 0")
-    (two,) = {page.pid for page in served.read_only._pages} - {one}
+    (two,) = served.pids() - {one}
     await first.page.close()
     await gone(one)
     assert is_there(two)
@@ -233,7 +237,7 @@ async def test_a_page_from_another_port_of_this_machine_gets_nothing(served: Ser
             "new Promise(done => { const f = document.createElement('iframe'); f.onload = done;"
             f" f.src = 'http://{target}/'; document.body.append(f); }})")
         assert any("frame" in one.lower() for one in other.problems)
-        assert len(served.read_only._pages) == 1
+        assert len(served.read_only.browsers) == 1
         await other.close()
     finally:
         await runner.cleanup()

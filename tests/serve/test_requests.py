@@ -290,9 +290,9 @@ async def test_a_process_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyP
     async with visiting(DEAF) as visit:
         terminal = await visit.terminal()
         async with asyncio.timeout(60):
-            while not (pages := [page for page in visit.web._pages if page._child is not None]):
+            while not (pids := [page.pid for page in visit.web.browsers if page.pid]):
                 await asyncio.sleep(0)
-        pid = pages[0].pid
+        (pid,) = pids
         await terminal.close()
         await gone(pid)
 

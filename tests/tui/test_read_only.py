@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tui.browser import browser_request
 from tui.dialogs.save import SaveScreen
 from tui.host import cannot_save
 from tui.keys.pane import owners_of
+from tui.keys.registry import COMMANDS
 from tui.kit import external
 from tui.kit.clipboard import MOST_IN_PAGE, Clipboard
 from tui.start import startup
@@ -74,6 +76,17 @@ async def test_every_verb_refuses_and_nothing_is_written(tmp_path: Path) -> None
         assert {"list.archive", "transcript.fork", "inspector.edit", "tree.label", "app.undo",
                 "app.mark", "app.continue", "app.import", "app.forget", "stats.save"} <= seen
     assert files(tmp_path) == before
+
+
+def test_whatever_saves_a_file_or_starts_a_program_is_tried_here() -> None:
+    """A new such command asks ``cannot_save`` or ``cannot_run``, and is named above."""
+    words = re.compile(r"\b(saves?|writes?|pager|editor)\b", re.IGNORECASE)
+    found = {
+        command.id for command in COMMANDS
+        if words.search(command.help) and command.scope != "dialog"
+        and not changes(command.group, command.id)
+    }  # fmt: skip
+    assert found == OFF_IN_A_PAGE
 
 
 async def test_the_store_and_its_helpers_refuse_too(tmp_path: Path) -> None:

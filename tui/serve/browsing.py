@@ -88,10 +88,9 @@ class Browsing(AppService):
         return self._child.stdin
 
     @property
-    def pid(self) -> int:
-        """The process's id."""
-        assert self._child is not None
-        return self._child.pid
+    def pid(self) -> int | None:
+        """The process's id; None before it is started."""
+        return None if self._child is None else self._child.pid
 
     async def start(self, width: int, height: int) -> None:
         """Start the process.

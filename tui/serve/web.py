@@ -74,6 +74,7 @@ class Web:
         port: The port; known once it is bound.
         used: Called when a link was used.
         told: Called with why the process of a page failed.
+        browsers: What runs for the open pages.
     """
 
     gate: Gate
@@ -82,9 +83,9 @@ class Web:
     port: int = 0
     used: Callable[[], None] = lambda: None
     told: Callable[[str], None] = lambda words: None
+    browsers: set[Browsing] = field(default_factory=set)
     _open: int = 0
     _sockets: set[web.WebSocketResponse] = field(default_factory=set)
-    _pages: set[Browsing] = field(default_factory=set)
 
     @property
     def cookie(self) -> str:
@@ -192,7 +193,7 @@ class Web:
         try:
             await page.prepare(request)
             self._sockets.add(page)
-            self._pages.add(browsing)
+            self.browsers.add(browsing)
             await browsing.start(*bounded_size(
                 _number(request.query.get("width")), _number(request.query.get("height"))))
             async for message in page:
@@ -209,7 +210,7 @@ class Web:
         finally:
             self._open -= 1
             self._sockets.discard(page)
-            self._pages.discard(browsing)
+            self.browsers.discard(browsing)
         if browsing.errors:
             self.told(browsing.errors.decode("utf-8", "replace").strip())
 
@@ -217,7 +218,7 @@ class Web:
         """Close every page, and end its process."""
         await asyncio.gather(
             *(page.close(code=WSCloseCode.GOING_AWAY) for page in self._sockets),
-            *(browsing.stop() for browsing in self._pages), return_exceptions=True)
+            *(browsing.stop() for browsing in self.browsers), return_exceptions=True)
 
 
 def _closing(page: web.WebSocketResponse) -> Callable[[], Awaitable[None]]:
