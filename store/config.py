@@ -311,6 +311,24 @@ class StatsSettings(Section):
     month_starts: Annotated[int, Between(1, 31)] = 1
 
 
+class MaskSettings(Section):
+    """``[masks]``: what is kept back when sessions are shared.
+
+    Attributes:
+        view: Mask the view from the start; a key changes it.
+        emails: Mask e-mail addresses too.
+        home: Replace the names of users in paths by ``user``.
+        let_through: Texts that are never masked, such as a key for tests.
+        rules: Own rules: by the name of what they recognise, a regular expression.
+    """
+
+    view: bool = False
+    emails: bool = False
+    home: bool = False
+    let_through: list[str] = []  # noqa: RUF012 - copied for each instance
+    rules: dict[str, str] = {}  # noqa: RUF012
+
+
 class Settings(Section):
     """The whole ``config.toml``.
 
@@ -330,6 +348,7 @@ class Settings(Section):
     sources: SourceSettings = SourceSettings()
     stats: StatsSettings = StatsSettings()
     prices: dict[str, Annotated[dict[str, Any], PriceLine()]] = {}  # noqa: RUF012
+    masks: MaskSettings = MaskSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 
@@ -458,7 +477,8 @@ def _type_words(kind: Any) -> str:
         return "tables of numbers by name"
     words = {
         bool: "true, false", int: "number", str: "text", str | None: "text",
-        list[str]: "list of texts", dict[str, list[str]]: "lists of texts by name",
+        list[str]: "list of texts", dict[str, str]: "texts by name",
+        dict[str, list[str]]: "lists of texts by name",
     }[kind]
     return " ".join([words, *map(_bound_words, bounds)])
 

@@ -11,9 +11,10 @@ from store.engine.database import Database
 from store.errors import Refused
 from store.exports.reading import Playing, SessionReading, View, read_session, with_masks
 from store.exports.registry import Format, file_name, writer
+from store.exports.selection import Selection, selected
+from store.sharing.masks import Masking, Masks
 from store.system.files import write_whole
 from store.system.paths import expanded
-from store.text.secrets import Masks
 
 
 class Prepared(NamedTuple):
@@ -51,7 +52,8 @@ class Prepared(NamedTuple):
 
 def prepare(
     database: Database, session_id: str, format: Format, *, view: View | None = None,
-    masked: bool | None = None, out: Path | None = None, playing: Playing | None = None,
+    masked: bool | None = None, masking: Masking | None = None, out: Path | None = None,
+    selection: Selection | None = None, playing: Playing | None = None,
     further: Sequence[str] = (), pictures: bool = True,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
@@ -62,13 +64,15 @@ def prepare(
         format: How it is written.
         view: Which rows; the usual ones of the format where None.
         masked: Whether secrets are replaced; as is usual for the format where None.
+        masking: What is replaced where it is; secrets alone where None.
         out: Where it will be written, as some formats have their id in the name.
+        selection: What of the session is written; all where None.
         playing: How a recording is played; the usual size and waits where None.
-        further: More sessions for the same file.
+        further: More sessions for the same file; all of each is written.
         pictures: Whether pictures are included, in formats that show them.
 
     Raises:
-        Refused: The format takes one session only.
+        Refused: The format takes one session only, or an own rule cannot be used.
     """
     if further and not format.several:
         raise Refused(f"a file of {format.name} holds one session; only html takes several")
@@ -83,7 +87,9 @@ def prepare(
     if format.context and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
     reading.playing = playing or Playing()
-    masks = Masks()
+    if selection is not None:
+        reading = selected(reading, selection)
+    masks = Masks(masking)
     if format.masked if masked is None else masked:
         reading, *others = (with_masks(each, masks) for each in (reading, *others))
     reading.further = tuple(others)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from store.engine.database import Database
+from store.exports.reading import SessionReading
 from store.queries.originals import numbered_records
 from store.text.exact_json import NotJson, decode
 
@@ -33,14 +33,15 @@ class Kept(NamedTuple):
 class KeptRecords:
     """Finds original records by message."""
 
-    def __init__(self, db: Database, kind: str) -> None:
+    def __init__(self, reading: SessionReading, kind: str) -> None:
         """Start with an empty cache.
 
         Args:
-            db: The store; only a library has original records.
+            reading: The session; only a library has original records.
             kind: The source kind whose records are wanted.
         """
-        self._db, self._kind = db, kind
+        self._db, self._kind = reading.db, kind
+        self._released = reading.originals
         self._records: dict[str, dict[int, bytes]] = {}
 
     def of(self, message_id: str) -> Kept:
@@ -72,7 +73,8 @@ class KeptRecords:
         records = self._records_of(session_id)
         numbers = sorted({number for group in groups for number in group})
         rows = (_decoded(records[number]) for number in numbers if number in records)
-        return [row for row in rows if row is not None]
+        return [kept for row in rows if row is not None
+                if (kept := self._released(row)) is not None]
 
     def _records_of(self, session_id: str) -> dict[int, bytes]:
         if session_id not in self._records:

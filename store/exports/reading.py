@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -16,8 +16,8 @@ from store.engine.database import Database
 from store.engine.values import text
 from store.errors import no_session
 from store.queries.context import context_ids
+from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
-from store.text.secrets import Masks
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
@@ -63,6 +63,7 @@ class SessionReading:
         messages: Its messages in the order of the view; can be iterated once.
         hidden_left_out: Number of hidden messages that the view leaves out.
         queued: Number of queued messages, which only the view ``all`` includes.
+        originals: Returns what may be written of an original record, None for nothing.
         export_id: A new UUID, for formats whose files have an id of their own.
         remarks: Messages from the format's writer to the user.
         agent_id: The session's id at an agent after the export; None for formats without an
@@ -77,6 +78,7 @@ class SessionReading:
     messages: Iterator[MessageReading]
     hidden_left_out: int
     queued: int
+    originals: Callable[[Row], Row | None] = lambda record: record
     export_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     remarks: list[str] = field(default_factory=list)
     agent_id: str | None = None
@@ -111,13 +113,39 @@ def with_masks(reading: SessionReading, masks: Masks) -> SessionReading:
 
     Args:
         reading: A session, none of whose messages has been read yet.
-        masks: What is masked; it counts what it has masked.
+        masks: What is masked; it counts what it has masked, and where.
     """
-    messages = (
-        MessageReading(masks.mask_json(each.message), masks.mask_json(each.parts))
-        for each in reading.messages
-    )
-    return replace(reading, session=masks.mask_json(reading.session), messages=messages)
+    masks.place = Place()
+    session = _masked(reading.session, masks)
+    return replace(
+        reading, session=session, messages=_masked_messages(reading.messages, masks),
+        originals=lambda record: reading.originals(masks.mask_json(record)))
+
+
+def _masked_messages(
+    messages: Iterator[MessageReading], masks: Masks
+) -> Iterator[MessageReading]:
+    for each in messages:
+        masks.place = Place(each.message["id"])
+        message, parts = _masked(each.message, masks), []
+        for part in each.parts:
+            masks.place = Place(each.message["id"], part["id"])
+            parts.append(_masked(part, masks))
+        yield MessageReading(message, parts)
+
+
+_STRUCTURE = frozenset({
+    "id", "session_id", "message_id", "parent_id", "parent_message_id", "role", "type",
+    "tool_state",
+})  # fmt: skip
+"""Columns that say how rows belong together; they hold no text."""
+
+
+def _masked(row: Row, masks: Masks) -> Row:
+    return {
+        name: value if name in _STRUCTURE else masks.mask_member(name, value)
+        for name, value in row.items()
+    }
 
 
 def queued_messages(db: Database, session_id: str) -> list[MessageReading]:

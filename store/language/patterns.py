@@ -42,6 +42,7 @@ class BoundedPattern:
 
     Attributes:
         gave_up: Whether it took too long on any text; what it found is then not all.
+        read_all: Whether the text that was searched last was read to its end.
     """
 
     def __init__(self, pattern: Pattern[str]) -> None:
@@ -49,25 +50,31 @@ class BoundedPattern:
         self._pattern = pattern
         self._left_s = SLOWEST_S
         self.gave_up = False
+        self.read_all = True
 
-    def spans(self, text: str, most: int = MOST_MATCHES) -> list[tuple[int, int]]:
+    def spans(
+        self, text: str, most: int = MOST_MATCHES, *, slowest_s: float = SLOWEST_TEXT_S
+    ) -> list[tuple[int, int]]:
         """Return where the expression matches; nothing once it has lost its time.
 
         Args:
             text: Where to look.
             most: After so many matches the rest of the text is left out.
+            slowest_s: Seconds that it may take.
         """
         found: list[tuple[int, int]] = []
-        if self._left_s <= 0:
+        self.read_all = self._left_s > 0
+        if not self.read_all:
             return found
         started = time.monotonic()
         try:
-            for match in self._pattern.finditer(text, timeout=SLOWEST_TEXT_S):
+            for match in self._pattern.finditer(text, timeout=slowest_s):
                 found.append(match.span())
                 if len(found) >= most:
+                    self.read_all = False
                     break
         except (TimeoutError, MemoryError):
-            self.gave_up = True
+            self.gave_up, self.read_all = True, False
             self._left_s -= time.monotonic() - started
         return found
 

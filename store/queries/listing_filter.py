@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -23,6 +24,9 @@ from store.queries.matching_sessions import (
     session_condition,
     session_test,
 )
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masks
 
 _LONGEST_GAP = 4
 _SHORTEST_FUZZY, _LONGEST_FUZZY = 3, 8
@@ -66,13 +70,15 @@ class ListFilterTest:
         of_parts: What a search of parts is asked for; ``allowed`` tests the rest.
     """
 
-    def __init__(self, query: Query, *, fuzzy: bool = True) -> None:
+    def __init__(self, query: Query, *, fuzzy: bool = True, masks: Masks | None = None) -> None:
         """Prepare to test sessions.
 
         Args:
             query: What is asked for.
             fuzzy: Whether a short word also matches with letters left out.
+            masks: Masks the texts before they are tested; None for nothing.
         """
+        self._masks = masks
         self.query = query
         self.conditions = list_conditions(query)
         self.needs_parts = len(self.conditions) < len(query.conditions)
@@ -112,9 +118,14 @@ class ListFilterTest:
             f"SELECT s.rowid{columns} FROM json_each(?) j JOIN chat_sessions s ON s.rowid = j.value"
             f" WHERE {condition}", (orjson.dumps(list(rowids)).decode(), *values),
         )
-        found = {row[0] for row in rows if not tests or _passes(tests, _words(*row[1:]))}
+        found = {row[0] for row in rows if not tests or _passes(tests, self._words(*row[1:]))}
         test = session_test(db, self.conditions, now)
         return found if test is None else test(list(found))
+
+
+    def _words(self, *columns: Column) -> Words:
+        words = _words(*columns)
+        return words if self._masks is None else Words(self._masks.mask(words.lines))
 
 
 _COLUMNS = "{title}, s.workspace_root, s.agent, s.model_json, s.metadata_json"

@@ -22,6 +22,7 @@ from store.system.paths import real_path
 from store.system.programs import CommandLine, find
 
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
+_GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
 
@@ -69,6 +70,10 @@ def _by_resume(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume", session_id)
 
 
+def _by_session_id(command: CommandLine, session_id: str) -> CommandLine:
+    return command.flag("session").flag("--resume").separate("--session-id", session_id)
+
+
 def _in_project(path: Path, place: Place) -> bool:
     """Return whether a Crush database is the one of the folder: the nearest ``.crush`` upwards."""
     folder = real_path(Path(place.cwd))
@@ -93,6 +98,10 @@ def _in_droid_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("droid", place)
 
 
+def _in_goose_folder(path: Path, place: Place) -> bool:
+    return path.name == "sessions.db" and real_path(path).parent == _first_root("goose", place)
+
+
 def _first_root(kind: str, place: Place) -> Path:
     from store.sources.registry import source
 
@@ -105,6 +114,8 @@ OWN_SESSIONS = {
         OwnSessions("crush", "Crush", "crush", UUID, _by_session, _in_project),
         OwnSessions("droid", "Factory Droid", "droid", UUID, _by_resume, _in_droid_folder,
                     ("FACTORY_HOME_OVERRIDE",)),
+        OwnSessions("goose", "Goose", "goose", _GOOSE_ID, _by_session_id, _in_goose_folder,
+                    ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")),
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),

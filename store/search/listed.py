@@ -12,6 +12,7 @@ from store.queries.listing_filter import ListFilterTest
 from store.queries.matching_sessions import asks_for_activity
 from store.queries.sessions import Cursor, SessionFilter
 from store.queries.summaries import Keep, Summary, summaries
+from store.sharing.masks import Masking, Masks
 
 
 class Listed:
@@ -25,7 +26,7 @@ class Listed:
 
     def __init__(
         self, db: Database, query: Query, filter: SessionFilter, now: int,
-        *, is_archived_chosen: bool = False,
+        *, is_archived_chosen: bool = False, masking: Masking | None = None,
     ) -> None:  # fmt: skip
         """Prepare a list; a query that asks for parts of sessions is searched for at once.
 
@@ -35,8 +36,11 @@ class Listed:
             filter: Which sessions otherwise.
             now: The present, epoch ms.
             is_archived_chosen: Whether ``filter.archived`` counts whatever the query asks for.
+            masking: What is masked in all texts before they are searched; None for nothing.
         """
-        asked = ListFilterTest(query, fuzzy=False)
+        self._masking = masking
+        masks = None if masking is None else Masks(masking)
+        asked = ListFilterTest(query, fuzzy=False, masks=masks)
         self.filter = replace(filter, fields=asked.conditions)
         if not is_archived_chosen and _asks_for_archived(query):
             self.filter = replace(self.filter, archived="include")
@@ -60,7 +64,8 @@ class Listed:
 
         found = SessionsFound(set())
         for step in with_index(
-            self._db.path, lambda index: sessions_with_hits(self._db, query, index)
+            self._db.path, lambda index: sessions_with_hits(
+                self._db, query, index, masking=self._masking)
         ):
             found = step or found
         self.why = found.why

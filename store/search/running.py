@@ -38,6 +38,7 @@ from store.search.index.reading import Candidate, Index, IndexUnusable, open_ind
 from store.search.text import Section, Where, is_call, tool_of
 from store.search.verifying import Found, Verifier, WantedSessions
 from store.search.walking import NEWEST, batches, from_index, scan
+from store.sharing.masks import Masking
 from store.system.clock import system_clock
 
 T = TypeVar("T")
@@ -78,6 +79,7 @@ class Request:
         context: Lines around the match in an excerpt.
         scan_s: Seconds of work after which a search ends that no index helps.
         count_s: Seconds of work after which the counting behind a full page ends.
+        masking: What is masked in all texts before they are searched; None for nothing.
     """
 
     query: Query
@@ -90,6 +92,7 @@ class Request:
     context: int = 0
     scan_s: float = SCAN_S
     count_s: float = INDEXED_S
+    masking: Masking | None = None
 
 
 class Run:
@@ -112,7 +115,7 @@ class Run:
         self._with_archived = _asks_for_archived(request.query)
         self._wanted = WantedSessions(
             db, self._asks.sessions, helpers=request.helpers, now=system_clock())
-        self._verifier = Verifier(db, self._asks, self._wanted)
+        self._verifier = Verifier(db, self._asks, self._wanted, masking=request.masking)
         self._texts = _texts(self._verifier)
         self._tally = _Tally()
         self._page: dict[str, list[Hit]] = {}
@@ -550,7 +553,7 @@ class SessionsFound(NamedTuple):
 
 def sessions_with_hits(
     db: Database, query: Query, index: Index | None = None, *, helpers: bool = True,
-    seconds: float = SCAN_S,
+    seconds: float = SCAN_S, masking: Masking | None = None,
 ) -> Iterator[SessionsFound | None]:
     """Yield the sessions that have hits, archived ones too, as they are found.
 
@@ -564,6 +567,7 @@ def sessions_with_hits(
         index: The store's index; None to search without.
         helpers: Whether runs that agents started for themselves are searched.
         seconds: Of work after which the search ends.
+        masking: What is masked in all texts before they are searched; None for nothing.
     """
     absent = [each for each in query.part_conditions if each.negated and each.field in _WHOLE]
     dropped = {each for one in absent for each in one.filters}
@@ -572,7 +576,9 @@ def sessions_with_hits(
     for one in absent:
         asked = Query(query.text, filters=tuple(
             replace(each, negated=False) for each in one.filters))
-        for having in _with_hits(db, asked, index, helpers=helpers, seconds=seconds):
+        for having in _with_hits(
+            db, asked, index, helpers=helpers, seconds=seconds, masking=masking
+        ):
             if having is not None:
                 without, why = without | having.ids, why or having.why
             yield None
@@ -580,7 +586,9 @@ def sessions_with_hits(
         rows = db.connection.execute("SELECT id FROM chat_sessions").fetchall()
         yield SessionsFound({text(row[0]) or "" for row in rows} - without, why)
         return
-    for found in _with_hits(db, kept, index, helpers=helpers, seconds=seconds):
+    for found in _with_hits(
+        db, kept, index, helpers=helpers, seconds=seconds, masking=masking
+    ):
         yield None if found is None else SessionsFound(found.ids - without, why or found.why)
 
 
@@ -589,11 +597,12 @@ _WHOLE = frozenset({"tool", "file", "role"})
 
 
 def _with_hits(
-    db: Database, query: Query, index: Index | None, *, helpers: bool, seconds: float
+    db: Database, query: Query, index: Index | None, *, helpers: bool, seconds: float,
+    masking: Masking | None,
 ) -> Iterator[SessionsFound | None]:
     asks = conditions_of(query)
     wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
-    verifier = Verifier(db, asks, wanted, copies=True)
+    verifier = Verifier(db, asks, wanted, copies=True, masking=masking)
     found: set[str] = set()
     shown, working, started, why = 0, 0.0, time.monotonic(), ""
     for batch in batches(_candidates(db, index, verifier, None), None):

@@ -45,6 +45,7 @@ from store.search.text import (
     sections,
     side_file_reader,
 )
+from store.sharing.masks import Masking, Masks
 
 _MOST_ANCESTORS = 20
 """How far copies of copies are followed."""
@@ -167,7 +168,8 @@ class Verifier:
     """
 
     def __init__(
-        self, db: Database, conditions: Conditions, wanted: WantedSessions, *, copies: bool = False
+        self, db: Database, conditions: Conditions, wanted: WantedSessions, *,
+        copies: bool = False, masking: Masking | None = None,
     ) -> None:
         """Prepare to verify.
 
@@ -176,11 +178,13 @@ class Verifier:
             conditions: What the query asks of parts.
             wanted: What it asks of sessions.
             copies: Whether copies of hits are hits too.
+            masking: What is masked in all texts before they are searched; None for nothing.
         """
         self.sessions: dict[str, Session] = {}
         self._db = db
         self.asks, self.wanted = conditions, wanted
         self._copies = copies
+        self._masks = None if masking is None else Masks(masking)
         self._kind = ""
         if conditions.tools or conditions.calls:
             # Rows of other kinds are left before their JSON is read.
@@ -310,6 +314,8 @@ class Verifier:
             return []
         if not title and (self.asks.terms or self.asks.limited):
             return []
+        if self._masks is not None:
+            title = self._masks.mask(title)
         folded = Folded(title)
         if not all(each.found(folded) for each in self.asks.terms) or any(
             each.found(folded) for each in self.asks.unwanted
@@ -344,10 +350,13 @@ class Verifier:
         if not self._may_match(part):
             return set(), None
         data = decode_part(part.kind, part.data_json)
+        if self._masks is not None:
+            data = self._masks.mask_json(dict(data))
         if not asks.tool_fits(part.kind, data) or not asks.call_fits(data, session.workspace):
             return set(), None
         searched = [
-            each for each in sections(data, message.role, message.metadata.get("origin"), side_file)
+            each if self._masks is None else each._replace(text=self._masks.mask(each.text))
+            for each in sections(data, message.role, message.metadata.get("origin"), side_file)
             if each.where in asks.places
         ]
         matched: set[int] = set()

@@ -13,10 +13,12 @@ from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
+from store.sources.continue_dev import ContinueSource
 from store.sources.copilot import CopilotSource
 from store.sources.crush import CrushSource
 from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
+from store.sources.goose import GooseSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
@@ -35,8 +37,10 @@ def all_sources() -> tuple[Source, ...]:
         KiloSource(),
         CrushSource(),
         LlmSource(),
+        GooseSource(),
         DroidSource(),
         AmpSource(),
+        ContinueSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -21,6 +21,10 @@ from store.sync.jsontext import json_text
 from store.sync.prepared import PreparedSession
 from store.verbs.titles import continued_title
 
+_HELPER = "helper"
+NO_PARENT = ""
+"""Stands for the parent of a helper's run that names none."""
+
 
 @dataclass(slots=True)
 class Links:
@@ -196,7 +200,7 @@ def save(connection: sqlite3.Connection, prepared: PreparedSession, links: Links
         prepared: The session.
         links: Its resolved links.
     """
-    if prepared.parent_id is None:
+    if prepared.parent_id is None and _kind_of(prepared) != _HELPER:
         connection.execute("DELETE FROM session_links WHERE session_id = ?", (prepared.id,))
         return
     connection.execute(
@@ -208,7 +212,7 @@ def save(connection: sqlite3.Connection, prepared: PreparedSession, links: Links
         (
             prepared.id,
             _kind_of(prepared),
-            prepared.parent_id,
+            prepared.parent_id or NO_PARENT,
             prepared.parent_message,
             int(links.pending),
         ),
@@ -219,7 +223,7 @@ def _kind_of(prepared: PreparedSession) -> str | None:
     """Return the kind of a session's link; lists leave ``helper`` out."""
     own = prepared.metadata.get("backscroll")
     is_helper = isinstance(own, dict) and "helper" in own
-    return "helper" if is_helper else prepared.lineage_kind
+    return _HELPER if is_helper else prepared.lineage_kind
 
 
 def relink_children(

@@ -33,6 +33,7 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(CRUSH, made / "code/api/.crush")
     shutil.copytree(DATA / "kilo", made / ".local/share/kilo")
     shutil.copytree(DATA / "droid/sessions", made / ".factory/sessions")
+    shutil.copytree(DATA / "goose/sessions", made / ".local/share/goose/sessions")
     shutil.copytree(DATA / "llm", made / ".config/io.datasette.llm")
     return made
 
@@ -69,6 +70,8 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("kilo", ".local/share/kilo", "code/api", ("kilo", "--session")),
         ("llm", ".config/io.datasette.llm", "code", ("llm", "chat", "--cid")),
         ("droid", ".factory/sessions", "code", ("droid", "--resume")),
+        ("goose", ".local/share/goose/sessions/sessions.db", "code",
+         ("goose", "session", "--resume", "--session-id")),
     ],
 )
 def test_an_unchanged_session_is_resumed_by_its_id(
@@ -96,6 +99,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("kilo", "backup/kilo", "code/api"),
     ("llm", "backup/llm", "code"),
     ("droid", "backup/droid", "code"),
+    ("goose", "backup/goose/sessions.db", "code"),
 ])
 def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     home: Path, tmp_path: Path, kind: str, root: str, folder: str
@@ -103,6 +107,7 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     (home / "backup").mkdir()
     shutil.copytree(home / ".local/share/kilo", home / "backup/kilo")
     shutil.copytree(home / ".config/io.datasette.llm", home / "backup/llm")
+    shutil.copytree(home / ".local/share/goose/sessions", home / "backup/goose")
     shutil.copytree(home / ".factory/sessions", home / "backup/droid")
     db = library(tmp_path, kind, home / root, home / folder)
     made = planned(db, roots(db)[0], home)

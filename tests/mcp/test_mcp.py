@@ -204,7 +204,24 @@ async def test_a_secret_cannot_be_guessed_by_searching_for_its_start(store: Path
     async with talking(store) as client:
         found = await ask(client, "search", query=KEY[:9])
         assert found["hits"] == []
-        assert "left out, as they match in masked secrets" in found["found"]
+        assert found["found"].startswith("0 hits in 0 sessions")
+
+
+@pytest.mark.parametrize("query", [
+    KEY[:9], f"in:output {KEY[:9]}", f"in:input {PASSWORD[:6]}", f're:/{KEY[:9]}/', f'"{PASSWORD}"',
+    f"in:title {KEY[:12]}",
+])  # fmt: skip
+async def test_no_count_tells_whether_a_masked_text_matches(store: Path, query: str) -> None:
+    async with talking(store) as client:
+        listed = await ask(client, "sessions", query=query)
+        assert listed["sessions"] == []
+        without = await ask(client, "search", query=f"needle -{query}", limit=50) if (
+            query == KEY[:9]) else None
+        found = await ask(client, "search", query=query)
+        assert found["hits"] == [] and found["found"].startswith("0 hits in 0 sessions")
+        if without is not None:
+            plain = await ask(client, "search", query="needle", limit=50)
+            assert without["found"] == plain["found"]
 
 
 async def test_a_search_is_read_in_pages(store: Path) -> None:

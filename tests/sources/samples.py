@@ -73,6 +73,8 @@ SAMPLES = (
     Sample("llm", "llm/old-0.27.1", workspace=False),
     Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
     Sample("amp", "amp/threads", home=".local/share/amp/threads", ids=("messageId",)),
+    Sample("continue", "continue/sessions", home=".continue/sessions", ids=("sessionId",)),
+    Sample("goose", "goose/sessions", home=".local/share/goose/sessions", ids=("id",)),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),

@@ -3,9 +3,9 @@
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
 
-In html, markdown and asciicast, which are meant for people, keys, tokens, private keys and
-passwords are replaced by what they are, and counted on stderr. --no-mask keeps them; --mask
-replaces them in any format.
+In formats meant for people, keys, tokens, private keys and passwords are replaced by what they
+are, and counted on stderr. --no-mask keeps them; --mask replaces them in any format. [masks] in
+the config has rules of your own.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
+from store.config import load_config
+from store.engine.database import Database
 from store.errors import Refused
 from store.exports.files import Prepared, prepare
 from store.exports.reading import Playing
-from store.exports.registry import FORMATS
+from store.exports.registry import FORMATS, Format
+from store.exports.selection import Selection
+from store.queries.messages import resolve_message
 from store.queries.sessions import resolve
+from store.sharing.masks import Masking, Masks
+from store.sharing.settings import checked_masking
 from store.system.files import AlreadyThere
 from store.system.locations import library_path
-from store.text.secrets import Masks
+from store.text.neutral import neutral
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
 from tui.cli.stores import needs_store, store_for_reading
@@ -47,6 +54,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="replace keys, tokens and passwords (default: only in formats meant for people)",
     )  # fmt: skip
     parser.add_argument(
+        "--mask-emails", action="store_true", help="replace e-mail addresses, too")
+    parser.add_argument(
+        "--mask-home", action="store_true", help="replace the names of users in paths, too")
+    parser.add_argument(
+        "--list-masks", action="store_true", help="list on stderr what was masked, and where")
+    parser.add_argument(
+        "--outputs", choices=("all", "short", "none"), default="all",
+        help="how much of the outputs of tools (default: all)")
+    parser.add_argument(
+        "--no-outputs", dest="outputs", action="store_const", const="none",
+        help="leave the outputs of tools out")
+    parser.add_argument(
+        "--from", dest="first", metavar="MESSAGE", help="begin with this message")
+    parser.add_argument(
+        "--to-message", dest="last", metavar="MESSAGE", help="end with this message")
+    parser.add_argument(
         "--longest-wait", type=_seconds, default=Playing().longest_wait, metavar="SECONDS",
         help="in asciicast: shorten longer waits to this (default: 2)",
     )  # fmt: skip
@@ -56,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--images", action=argparse.BooleanOptionalAction, default=True,
-        help="in html: include pictures of up to 2 MB (default: yes)",
+        help="include images, in html those of up to 2 MB (default: yes)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
@@ -96,8 +119,10 @@ def run(options: argparse.Namespace) -> int:
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         session_id, *further = (resolve(database, each).id for each in options.sessions)
+        masked, masking = _masking(options, format)
         made = prepare(
-            database, session_id, format, view=view, masked=options.mask, out=options.out,
+            database, session_id, format, view=view, masked=masked, masking=masking,
+            out=options.out, selection=_selection(options, format, database, session_id),
             playing=options.size._replace(longest_wait=options.longest_wait),
             further=further, pictures=options.images)
         reading = made.reading
@@ -109,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
             _write(made, path, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
-        _tell_masked(made.masks)
+        _tell_masked(made.masks, listed=options.list_masks)
         for remark in reading.remarks:
             note(remark)
         ours = database.form.name == "own"
@@ -118,8 +143,47 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_masked(masks: Masks) -> None:
-    """Print on stderr how many secrets were masked, by kind."""
+def _masking(options: argparse.Namespace, format: Format) -> tuple[bool, Masking | None]:
+    """Return whether texts are masked, and what in them.
+
+    Raises:
+        Refused: A rule of the config cannot be used.
+    """
+    chosen = options.mask
+    if chosen is None:
+        chosen = format.masked
+    others = options.mask_emails or options.mask_home
+    if not chosen and not others:
+        return False, None
+    masking = checked_masking(load_config())
+    return True, replace(
+        masking, secrets=chosen, emails=options.mask_emails or (chosen and masking.emails),
+        home=options.mask_home or (chosen and masking.home))
+
+
+def _selection(
+    options: argparse.Namespace, format: Format, database: Database, session_id: str
+) -> Selection | None:
+    """Return what of the session is written; None for all of it.
+
+    Raises:
+        NotFound: There is no such message.
+        Ambiguous: Its name fits several.
+    """
+    first, last = (
+        None if name is None else resolve_message(database, session_id, name).id
+        for name in (options.first, options.last)
+    )
+    selection = Selection(
+        first, last, images=options.images or format.pictures, outputs=options.outputs)
+    return None if selection == Selection() else selection
+
+
+def _tell_masked(masks: Masks, *, listed: bool) -> None:
+    """Print on stderr how many secrets were masked, by kind; each one where that is asked for."""
+    for one in masks.found if listed else ():
+        place = one.place.part_id or one.place.message_id or "the session"
+        note(f"{place}: {one.kind}, {neutral(one.hint)}")
     kinds = ", ".join(f"{kind} {count}" for kind, count in masks.counts.most_common())
     if kinds:
         total = masks.counts.total()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from store.config import load_config
 from store.errors import Refused
+from store.sharing.settings import checked_masking
 from store.system.locations import library_path
 from store.system.paths import expanded
 from store.system.streams import protocol_output
@@ -47,5 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
     path = Path(expanded(options.store)) if options.store else library_path()
     with protocol_output():
-        make_server(Library(path, helpers=load_config().ui.helpers)).run("stdio")
+        config = load_config()
+        library = Library(path, helpers=config.ui.helpers, masking=checked_masking(config))
+        make_server(library).run("stdio")
     return 0

@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
+from store.sharing.masks import Masks
 from store.text.neutral import neutral
-from store.text.secrets import Masks
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -95,15 +95,15 @@ class Transcript(BaseModel):
     next: str | None = Field(description="pass it as cursor for the messages after these")
 
 
-def harmless(answer: _Answer) -> _Answer:
+def harmless(answer: _Answer, masks: Masks) -> _Answer:
     """Return an answer with its secrets masked and its texts without control characters."""
-    masked: Any = Masks().mask_json(answer.model_dump())
+    masked: Any = masks.mask_json(answer.model_dump())
     return type(answer).model_validate(_neutral(masked))
 
 
-def harmless_text(text: str) -> str:
+def harmless_text(text: str, masks: Masks) -> str:
     """Return a text with its secrets masked and without control characters."""
-    return neutral(Masks().mask(text))
+    return neutral(masks.mask(text))
 
 
 def _neutral(value: Any) -> Any:

@@ -15,10 +15,12 @@ from store.search.hits import Hit as FoundHit
 from store.search.hits import SessionHits, Update
 from store.search.listed import Listed
 from store.search.searching import Request, Searcher
+from store.sharing.masks import Masking, Masks
 from store.store import Store
 from store.system.clock import system_clock
 from tui.mcp.answers import Hit, Hits, Sessions, Transcript, harmless
-from tui.mcp.reading import Amount, Shown, iso_time, session_of, shown_of, transcript
+from tui.mcp.reading import Amount, iso_time, session_of, transcript
+from tui.words.calls import describe
 
 LONGEST_SEARCH_S = 10.0
 """A search that has not ended by then answers with what it has found."""
@@ -27,13 +29,17 @@ LONGEST_SEARCH_S = 10.0
 class Library:
     """A store, and a searcher on it."""
 
-    def __init__(self, path: Path, *, helpers: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, helpers: bool = False, masking: Masking | None = None
+    ) -> None:
         """Name the store.
 
         Args:
             path: Its file; it may not be there yet.
             helpers: Whether runs that agents started for themselves are shown.
+            masking: What is masked in all answers, and not searched; secrets alone where None.
         """
+        self.masking = masking or Masking()
         self._path = path
         self._helpers = helpers
         self._store: Store | None = None
@@ -52,23 +58,16 @@ class Library:
             Refused: The query asks for nothing, or cannot be read.
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
-        store = await self._opened()
+        await self._opened()
         asked = _parsed(query, required=True)
         async with self._searching:
             if self._searcher is None:
                 self._searcher = await Searcher.open(self._path)
             last = await self._last_update(self._searcher, Request(
-                asked, limit=limit, cursor=cursor, helpers=self._helpers))
-        found = list[Hit]()
-        for session in last.page.sessions:
-            for hit in session.hits:
-                shown = await store.read(shown_of, hit, asked)
-                if shown is not None:
-                    found.append(_hit(session, hit, shown))
-        said = _found(last)
-        if hidden := len(last.page.hits) - len(found):
-            said += f". {hidden} on this page are left out, as they match in masked secrets"
-        return harmless(Hits(hits=found, found=said, cursor=last.page.cursor))
+                asked, limit=limit, cursor=cursor, helpers=self._helpers, masking=self.masking))
+        found = [_hit(session, hit) for session in last.page.sessions for hit in session.hits]
+        return harmless(
+            Hits(hits=found, found=_found(last), cursor=last.page.cursor), Masks(self.masking))
 
     async def _last_update(self, searcher: Searcher, request: Request) -> Update:
         ends = time.monotonic() + LONGEST_SEARCH_S
@@ -95,11 +94,13 @@ class Library:
         store = await self._opened()
         filter = SessionFilter(skip_empty=True, helpers=self._helpers)
         asked = _parsed(query, required=False)
-        found, why = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
+        found, why = await store.read(
+            _summaries, asked, filter, _place(cursor), limit + 1, self.masking)
         page = found[:limit]
         more = f"{page[-1]['updated_at']}:{page[-1]['id']}" if len(found) > limit else None
         return harmless(Sessions(
-            sessions=[session_of(one) for one in page], cursor=more, unsearched=why or None))
+            sessions=[session_of(one) for one in page], cursor=more, unsearched=why or None),
+            Masks(self.masking))
 
     async def show(
         self,
@@ -128,10 +129,11 @@ class Library:
             StoreError: The store cannot be read.
         """
         store = await self._opened()
+        masks = Masks(self.masking)
         return harmless(await store.read(
             transcript, session, message=message, cursor=cursor, hidden=hidden,
-            amount=Amount(limit, part_chars), now=system_clock(),
-        ))  # fmt: skip
+            amount=Amount(limit, part_chars), masks=masks, now=system_clock(),
+        ), masks)  # fmt: skip
 
     async def close(self) -> None:
         """Close what is open."""
@@ -152,9 +154,10 @@ class Library:
 
 
 def _summaries(
-    db: Database, query: Query, filter: SessionFilter, before: Cursor | None, limit: int
+    db: Database, query: Query, filter: SessionFilter, before: Cursor | None, limit: int,
+    masking: Masking,
 ) -> tuple[list[Summary], str]:
-    listed = Listed(db, query, filter, system_clock())
+    listed = Listed(db, query, filter, system_clock(), masking=masking)
     return list(listed.page(before, limit)), listed.why
 
 
@@ -177,8 +180,9 @@ def _place(cursor: str | None) -> Cursor | None:
             f"{cursor!r} is no cursor of a list; leave it out to start anew") from None
 
 
-def _hit(session: SessionHits, hit: FoundHit, shown: Shown) -> Hit:
+def _hit(session: SessionHits, hit: FoundHit) -> Hit:
     row = session.row
+    call = describe(dict(hit.data), times=hit.times).what if hit.tool is not None else None
     return Hit(
         session_id=hit.session_id,
         session_title=row.title,
@@ -189,9 +193,9 @@ def _hit(session: SessionHits, hit: FoundHit, shown: Shown) -> Hit:
         role=hit.role,
         where=hit.where,
         tool=hit.tool,
-        call=shown.call,
+        call=call,
         failed=hit.failed,
-        excerpt=shown.excerpt,
+        excerpt=hit.excerpt.text,
         matches=hit.matches,
     )
 

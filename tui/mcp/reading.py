@@ -10,18 +10,13 @@ from store.conversation.calls import Call
 from store.engine.database import Database
 from store.engine.values import decoded
 from store.errors import Refused
-from store.language.matching import Folded, TermMatcher
-from store.language.query import Query
 from store.queries import messages
 from store.queries.messages import Cursor
 from store.queries.sessions import cursor_in, resolve
-from store.queries.sessions import get as get_session
 from store.queries.summaries import Summary, summaries_of
 from store.rows import MessageRow, PartRow
-from store.search.excerpts import excerpt
-from store.search.hits import Hit as FoundHit
 from store.search.text import Section, decode_part, is_call, sections, side_file_reader, tool_of
-from store.text.secrets import Masks
+from store.sharing.masks import Masks
 from tui.mcp.answers import Message, Part, Session, Transcript
 from tui.words.calls import describe
 
@@ -81,6 +76,7 @@ def transcript(
     cursor: str | None,
     hidden: bool,
     amount: Amount,
+    masks: Masks,
     now: int,
 ) -> Transcript:
     """Return some messages of a session.
@@ -92,6 +88,7 @@ def transcript(
         cursor: Of a transcript before; None for the first messages.
         hidden: Whether hidden and queued messages are read, too.
         amount: How much is read.
+        masks: Masks what is read.
         now: The present, epoch ms.
 
     Raises:
@@ -107,7 +104,7 @@ def transcript(
     found = list[Message]()
     left = amount.chars
     for each in rows[::-1] if backwards else rows:
-        made = _message(db, each, amount.part_chars)
+        made = _message(db, each, amount.part_chars, masks)
         left -= sum(len(part.text) + len(part.output or "") for part in made.parts)
         if left < 0 and found:
             break
@@ -123,54 +120,6 @@ def transcript(
         previous=_further(db, rows, "<", shown_only=not hidden),
         next=_further(db, rows, ">", shown_only=not hidden),
     )
-
-
-class Shown(NamedTuple):
-    """What a hit shows of itself, with secrets masked.
-
-    Attributes:
-        excerpt: The text around the match.
-        call: What the tool was called with, in a line; None where the hit is no call.
-    """
-
-    excerpt: str
-    call: str | None
-
-
-def shown_of(db: Database, hit: FoundHit, query: Query) -> Shown | None:
-    """Return what a hit shows, made from its whole part with the secrets masked.
-
-    The excerpt of the search itself may hold the half of a secret, which nothing recognises.
-
-    Args:
-        db: The store.
-        hit: A hit of the query.
-        query: What was searched for.
-
-    Returns:
-        None where the match is in a secret, or the hit is no longer there.
-    """
-    texts, call = _texts_of(db, hit)
-    matchers = [TermMatcher(term) for term in query.terms if not term.negated]
-    for text in texts:
-        folded = Folded(text)
-        spans = [matcher.spans(folded) for matcher in matchers]
-        if any(spans) or not matchers:
-            return Shown(excerpt(text, spans).text, call)
-    return None
-
-
-def _texts_of(db: Database, hit: FoundHit) -> tuple[list[str], str | None]:
-    """Return the masked texts of a hit, those of the place of its excerpt first, and the call."""
-    if hit.message_id is None or hit.part_id is None:
-        row = get_session(db, hit.session_id)
-        return [Masks().mask(row.title)] if row is not None and row.title else [], None
-    message, part = messages.get(db, hit.message_id), messages.get_part(db, hit.part_id)
-    if message is None or part is None:
-        return [], None
-    read = _masked_part(db, part, message.role, decoded(message.metadata_json).get("origin"))
-    return [one.text for one in sorted(read[1], key=lambda one: one.where != hit.where)], (
-        None if (call := _call_of(part, read[0])) is None else call.what)
 
 
 def _rows(
@@ -215,10 +164,10 @@ def _place(cursor: str) -> tuple[Cursor, bool]:
             f"{cursor!r} is no cursor of a transcript; leave it out to start anew") from None
 
 
-def _message(db: Database, row: MessageRow, part_chars: int) -> Message:
+def _message(db: Database, row: MessageRow, part_chars: int, masks: Masks) -> Message:
     origin = decoded(row.metadata_json).get("origin")
     parts = messages.parts_of(db, [row.id])[row.id]
-    made = (_part(db, part, row.role, origin, part_chars) for part in parts)
+    made = (_part(db, part, row.role, origin, part_chars, masks) for part in parts)
     return Message(
         id=row.id, role=row.role, time=iso_time(row.created_at),
         hidden=row.hidden_at is not None,
@@ -226,8 +175,10 @@ def _message(db: Database, row: MessageRow, part_chars: int) -> Message:
     )  # fmt: skip
 
 
-def _part(db: Database, row: PartRow, role: str, origin: object, chars: int) -> Part:
-    data, found = _masked_part(db, row, role, origin)
+def _part(
+    db: Database, row: PartRow, role: str, origin: object, chars: int, masks: Masks
+) -> Part:
+    data, found = _masked_part(db, row, role, origin, masks)
     output, output_cut = _cut(_joined(found, output=True), chars)
     if (call := _call_of(row, data)) is not None:
         given, cut = _cut(_joined(found, output=False) or call.what, chars)
@@ -240,15 +191,15 @@ def _part(db: Database, row: PartRow, role: str, origin: object, chars: int) -> 
 
 
 def _masked_part(
-    db: Database, row: PartRow, role: str, origin: object
+    db: Database, row: PartRow, role: str, origin: object, masks: Masks
 ) -> tuple[dict[str, Any], list[Section]]:
     """Return a part, decoded, and its texts, each up to its longest, with secrets masked.
 
     The JSON is masked before its texts are taken out: the names of its members tell passwords.
     """
-    data = Masks().mask_json(dict(decode_part(row.type, row.data_json)))
+    data = masks.mask_json(dict(decode_part(row.type, row.data_json)))
     found = sections(data, role, origin, side_file_reader(db, row.session_id))
-    return data, [Section(each.where, Masks().mask(each.text[:LONGEST_READ])) for each in found]
+    return data, [Section(each.where, masks.mask(each.text[:LONGEST_READ])) for each in found]
 
 
 def _call_of(row: PartRow, data: dict[str, Any]) -> Call | None:

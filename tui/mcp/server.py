@@ -13,6 +13,7 @@ from pydantic import Field
 
 from backscroll import __version__
 from store.errors import BackscrollError
+from store.sharing.masks import Masks
 from tui.mcp.answers import Hits, Sessions, Transcript, harmless_text
 from tui.mcp.library import Library
 
@@ -64,14 +65,14 @@ def make_server(library: Library) -> MCPServer[None]:
     @server.tool(title="Search all sessions", annotations=_READS)
     async def search(query: QueryText, limit: Limit = 20, cursor: CursorText = None) -> Hits:
         """Find words in everything that agents and people said and did, newest first."""
-        return await _answered(library.search(query, limit=limit, cursor=cursor))
+        return await _answered(library, library.search(query, limit=limit, cursor=cursor))
 
     @server.tool(title="List sessions", annotations=_READS)
     async def sessions(
         query: QueryText = "", limit: Limit = 20, cursor: CursorText = None
     ) -> Sessions:
         """List sessions, newest first; a query narrows the list by title and fields."""
-        return await _answered(library.sessions(query, limit=limit, cursor=cursor))
+        return await _answered(library, library.sessions(query, limit=limit, cursor=cursor))
 
     @server.tool(title="Read a session", annotations=_READS)
     async def show(
@@ -87,14 +88,14 @@ def make_server(library: Library) -> MCPServer[None]:
         hidden: Annotated[bool, Field(description="rewound messages, too")] = False,
     ) -> Transcript:
         """Read messages of a session, oldest first, from its start, a message or a cursor."""
-        return await _answered(library.show(
+        return await _answered(library, library.show(
             session, message=message, cursor=cursor, limit=limit, part_chars=part_chars,
             hidden=hidden))  # fmt: skip
 
     return server
 
 
-async def _answered(answer: Awaitable[_T]) -> _T:
+async def _answered(library: Library, answer: Awaitable[_T]) -> _T:
     """Return an answer.
 
     Raises:
@@ -104,4 +105,4 @@ async def _answered(answer: Awaitable[_T]) -> _T:
         return await answer
     except BackscrollError as error:
         # It may name sessions by their titles.
-        raise ToolError(harmless_text(str(error))) from error
+        raise ToolError(harmless_text(str(error), Masks(library.masking))) from error

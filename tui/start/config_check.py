@@ -33,6 +33,11 @@ def mistakes_of(config: Config, themes: Collection[str]) -> list[Mistake]:
         Mistake(config.path, line_of(text, ("sources", *where)), f"there is no source {kind}")
         for where, kind in _unknown_sources(config)
     ]
+    if config.masks.rules:
+        # Only here: the rules that are built in would be loaded at each start.
+        from store.sharing.settings import mistakes_in
+
+        found += mistakes_in(config)
     theme = config.ui.theme
     if theme is not None and theme not in themes and theme not in CHOSEN_BY_ITSELF:
         at = line_of(text, ("ui", "theme"))

@@ -58,7 +58,7 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
     reading = typed(reading)
     name = reading.export_id
     folder = cwd or reading.session["workspace_root"] or "/"
-    said = list(turns(reading.messages, KeptRecords(reading.db, "claude-code")))
+    said = list(turns(reading.messages, KeptRecords(reading, "claude-code")))
     prompt = None
     if said and said[-1].prompt:
         prompt = handed_over(said[-1].content)

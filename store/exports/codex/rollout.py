@@ -69,7 +69,7 @@ def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
         cwd: The folder; None for the session's workspace.
     """
     reading = typed(reading)
-    records, ids = KeptRecords(reading.db, "codex"), CallIds()
+    records, ids = KeptRecords(reading, "codex"), CallIds()
     said = [each for item in reading.messages if (each := _said(item, records, ids)).lines]
     prompt = None
     if said and said[-1].prompt:

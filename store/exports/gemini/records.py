@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.conversation.wrapping import wrapped
-from store.engine.database import Database
 from store.exports.kept_records import KeptRecords
-from store.exports.reading import MessageReading
+from store.exports.reading import MessageReading, SessionReading
 from store.exports.steps import (
     Part,
     Step,
@@ -39,14 +38,14 @@ _NOT_SENT = ("/", "?", _CONTEXT, "<hook_context>")
 class Records:
     """Makes records with the messages' own ids, so that sync recognizes them as copies."""
 
-    def __init__(self, db: Database, model: str) -> None:
+    def __init__(self, reading: SessionReading, model: str) -> None:
         """Start without records.
 
         Args:
-            db: The store.
+            reading: The session, for what its store has kept.
             model: The session's model, for answers without one.
         """
-        self._kept = KeptRecords(db, "gemini")
+        self._kept = KeptRecords(reading, "gemini")
         self._model = model
         self._calls: set[str] = set()
 

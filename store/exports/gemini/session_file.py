@@ -48,7 +48,7 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile
     """
     reading = typed(reading)
     folder = cwd or reading.session["workspace_root"] or "/"
-    records = list(Records(reading.db, _model(reading)).of(reading.messages))
+    records = list(Records(reading, _model(reading)).of(reading.messages))
     prompt = None
     if records and records[-1].get(PROMPT):
         prompt = records.pop()[PROMPT]

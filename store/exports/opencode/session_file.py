@@ -83,7 +83,7 @@ def opencode_file(
     """
     now, reading = clock(), typed(reading)
     ids, session = Ids(reading.export_id, now), reading.session
-    made = Messages(ids, session, KeptRecords(reading.db, "opencode"))
+    made = Messages(ids, session, KeptRecords(reading, "opencode"))
     for item in reading.messages:
         made.add(item)
     messages, prompt = made.messages, None

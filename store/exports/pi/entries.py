@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from store.engine.database import Database
 from store.exports.kept_records import KeptRecords
 from store.exports.pi.blocks import content_block
-from store.exports.reading import MessageReading
+from store.exports.reading import MessageReading, SessionReading
 from store.exports.steps import (
     NO_RESULT,
     Part,
@@ -46,17 +45,17 @@ class Entries:
         prompt: An unanswered last prompt of a person, which is not in ``made``.
     """
 
-    def __init__(self, db: Database, model: dict[str, Any]) -> None:
+    def __init__(self, reading: SessionReading, model: dict[str, Any]) -> None:
         """Start without entries.
 
         Args:
-            db: The store.
+            reading: The session, for what its store has kept.
             model: The session's model, for answers without one.
         """
         self.made: list[Entry] = []
         self.copies: dict[str, str] = {}
         self.prompt: str | None = None
-        self._kept = KeptRecords(db, "pi")
+        self._kept = KeptRecords(reading, "pi")
         self._model = model
         self._ids: set[str] = set()
         self._calls: set[str] = set()

@@ -44,7 +44,7 @@ def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
     reading = typed(reading)
     session = reading.session
     model = session["model"] if isinstance(session["model"], dict) else {}
-    entries = Entries(reading.db, model)
+    entries = Entries(reading, model)
     entries.take(reading.messages)
     header = {
         "type": "session",

@@ -14,7 +14,7 @@ from store.sources.amp.thread import KIND, thread_draft
 from store.sources.base.document_source import DocumentSource
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.growing import Depends
-from store.sources.base.protocol import Program
+from store.sources.base.protocol import Program, Unit
 from store.system.paths import expanded
 
 _NAME = re.compile(r"T-[0-9A-Za-z-]+\.json")
@@ -45,12 +45,13 @@ class AmpSource(DocumentSource):
         return isinstance(data, dict) and (
             str(data.get("id")).startswith("T-") and isinstance(data.get("messages"), list))
 
-    def draft(self, path: str, data: Any, depends: Depends) -> SessionDraft:
+    def draft(self, path: str, data: Any, unit: Unit, depends: Depends) -> SessionDraft:
         """Return the session of a thread.
 
         Args:
             path: Its file.
             data: The thread.
+            unit: As it was listed.
             depends: Is not needed: a fork says itself what it copied.
         """
         return thread_draft(path, data)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from store.errors import StoreError
 from store.sources.base.databases import Databases
-from store.sources.base.protocol import Problem, Reading, Source, Unit
+from store.sources.base.protocol import Follower, Problem, Reading, Source, Unit
 
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 _FILES_LOOKED_AT = 50
@@ -154,7 +154,7 @@ class DatabaseSource(Source):
         self._listed[str(database)] = now
         return [unit for key, unit in now.items() if before.get(key) != unit]
 
-    def follower(self, root: Path, unit: Unit) -> SessionFollower:
+    def follower(self, root: Path, unit: Unit) -> Follower:
         """Return a follower; a database gives whole sessions at about the cost of less."""
         return SessionFollower(self, root)
 

@@ -44,12 +44,13 @@ class DocumentSource(FileSource):
         """Return whether a document is a session of this program."""
 
     @abstractmethod
-    def draft(self, path: str, data: Any, depends: Depends) -> SessionDraft:
+    def draft(self, path: str, data: Any, unit: Unit, depends: Depends) -> SessionDraft:
         """Return the session of a document.
 
         Args:
             path: Its file.
             data: What it holds; ``holds_session`` is true of it.
+            unit: As it was listed.
             depends: Takes what it tells others, and would want to know of them.
         """
 
@@ -69,21 +70,25 @@ class DocumentSource(FileSource):
         """List the documents of a folder."""
         path = os.path.abspath(root)
         if os.path.isfile(path):
-            yield from _unit_at(path, problems)
-            return
-        for entry in entries_of(path, problems):
-            if self.is_document(entry.name):
-                yield from map(_unit, stamped(entry, problems))
+            stamps = _stamp_at(path, problems)
+        else:
+            stamps = [stamp for entry in entries_of(path, problems)
+                      if self.is_document(entry.name) for stamp in stamped(entry, problems)]
+        yield from self.units_of(stamps)
+
+    def units_of(self, stamps: list[FileStamp]) -> Iterator[Unit]:
+        """Return the units of documents; a source may add what stands beside them."""
+        return map(unit_of, stamps)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the sessions of changed files; None where the folder itself changed."""
-        top, found = os.path.abspath(root), dict[str, Unit]()
+        top, stamps = os.path.abspath(root), dict[str, FileStamp]()
         for path in paths:
             if path == top and os.path.isdir(path):
                 return None
             if self.is_document(os.path.basename(path)) and top in (path, os.path.dirname(path)):
-                found |= {unit.key: unit for unit in _unit_at(path, [])}
-        return list(found.values())
+                stamps |= {stamp.path: stamp for stamp in _stamp_at(path, [])}
+        return list(self.units_of(list(stamps.values())))
 
     def reader(self, root: Path, unit: Unit) -> BuiltUnit:
         """Return a reader of a unit that has read nothing."""
@@ -102,7 +107,7 @@ class DocumentSource(FileSource):
                 continue
             problems += [Problem(path, 0, repaired)] if repaired else []
             if self.holds_session(data):
-                drafts.append(self.draft(path, data, depends))
+                drafts.append(self.draft(path, data, unit, depends))
             else:
                 problems.append(Problem(path, 0, f"no session of {self.label}"))
         return drafts
@@ -132,12 +137,20 @@ def _json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
 
 
-def _unit(stamp: FileStamp) -> Unit:
-    return Unit(os.path.basename(stamp.path), (stamp,), stamp.mtime_ns // 1_000_000)
+def unit_of(stamp: FileStamp, *facts: FileStamp) -> Unit:
+    """Return the unit of a document.
+
+    Args:
+        stamp: Its file's.
+        facts: Stamps of what else it depends on; see ``store.sources.base.growing.FACT``.
+    """
+    name = os.path.basename(stamp.path)
+    return Unit(name, (stamp, *facts), stamp.mtime_ns // 1_000_000)
 
 
-def _unit_at(path: str, problems: list[Problem]) -> Iterator[Unit]:
+def _stamp_at(path: str, problems: list[Problem]) -> list[FileStamp]:
     try:
-        yield _unit(stamp_of(path, os.stat(path)))
+        return [stamp_of(path, os.stat(path))]
     except OSError as error:
         problems.append(Problem(path, 0, error.strerror or str(error)))
+        return []
