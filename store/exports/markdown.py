@@ -2,54 +2,67 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from store.conversation.replies import reply_in
 from store.conversation.speakers import speaker_of
+from store.exports.facts import Facts, facts_of
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.exports.typed import typed
 from store.text.exact_json import encode
-from store.text.neutral import neutral
+from store.text.neutral import neutral, neutral_line
 
-OUTPUT_LINES = 40
+OUTPUT_LINES = 400
+"""Lines of an output that the document holds."""
+UNFOLDED_LINES = 12
+"""Outputs with more lines are folded, on GitHub and wherever ``<details>`` works."""
 _BACKTICKS = re.compile("`+")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.M)
 
 
 def write_markdown(reading: SessionReading) -> Iterator[str]:
     """Yield the document in pieces, message by message."""
     reading = typed(reading, damaged=True)
-    yield from _head(reading)
+    yield from _head(facts_of(reading))
     for item in reading.messages:
         yield from _message(item, reading.session["workspace_root"])
     if reading.hidden_left_out:
         yield f"\n*{reading.hidden_left_out} hidden messages are omitted.*\n"
 
 
-def _head(reading: SessionReading) -> Iterator[str]:
-    row = reading.session
-    metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
-    title = row.get("title") or metadata.get("title") or row["id"]
-    user = metadata.get("user")
-    if isinstance(user, dict) and user.get("title"):
-        title = user["title"]
-    model = row["model"] if isinstance(row["model"], dict) else {}
-    yield f"# {_line(title)}\n\n"
-    facts = (
-        ("agent", row["agent"]),
-        ("model", model.get("model_id")),
-        ("workspace", row["workspace_root"]),
-        ("branch", metadata.get("git_branch")),
-        ("started", _time(row["created_at"])),
-        ("tokens", _count(row["total_tokens"])),
-        ("session", row["id"]),
-    )
-    for name, value in facts:
-        if value:
-            yield f"- {name}: {_line(value)}\n"
+def _head(facts: Facts) -> Iterator[str]:
+    """Yield the front matter, whose texts are quoted, and the title."""
+    title = neutral_line(facts.title)
+    entries = (
+        ("title", _quoted(title)), ("agent", _quoted(facts.agent)),
+        ("model", _quoted(facts.model)), ("workspace", _quoted(facts.workspace)),
+        ("branch", _quoted(facts.branch)), ("started", _moment(facts.started)),
+        ("ended", _moment(facts.ended)), ("turns", str(facts.turns)),
+        ("tokens", str(facts.spent.total or "")),
+        ("cost_usd", "" if facts.spent.cost is None else _dollars(facts.spent.cost)),
+        ("session", _quoted(facts.session_id)),
+    )  # fmt: skip
+    lines = [f"{name}: {value}\n" for name, value in entries if value]
+    yield f"---\n{''.join(lines)}---\n\n# {title}\n"
+
+
+def _quoted(text: str) -> str:
+    """Return text as a quoted scalar, which is JSON's and YAML's alike; nothing for no text."""
+    line = neutral_line(text)
+    return json.dumps(line, ensure_ascii=False) if line else ""
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:.6f}".rstrip("0").rstrip(".")
+
+
+def _moment(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(timespec="seconds")
 
 
 def _message(item: MessageReading, workspace: str | None) -> Iterator[str]:
@@ -72,7 +85,7 @@ def _part(row: Row, workspace: str | None) -> Iterator[str]:
         return
     kind = str(data.get("type", row["type"]))
     if kind == "text":
-        yield f"\n{neutral(str(data.get('text', ''))).strip()}\n"
+        yield f"\n{_closed(neutral(str(data.get('text', ''))).strip())}\n"
     elif kind == "reasoning":
         quoted = neutral(str(data.get("text", ""))).strip().replace("\n", "\n> ")
         if quoted:
@@ -93,17 +106,25 @@ def _tool(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
         quoted = neutral(words).replace("\n", "\n> ")
         yield f"\n> **You:** {quoted}\n"
     if output:
-        lines = output.split("\n")
-        yield _fenced("\n".join(lines[:OUTPUT_LINES]))
-        if len(lines) > OUTPUT_LINES:
-            yield f"\n*{len(lines) - OUTPUT_LINES} more lines.*\n"
+        yield from _output(output.split("\n"))
+
+
+def _output(lines: Sequence[str]) -> Iterator[str]:
+    """Yield an output: folded where it is long, and cut where it is very long."""
+    fenced = _fenced("\n".join(lines[:OUTPUT_LINES]))
+    if len(lines) > OUTPUT_LINES:
+        fenced += f"\n*{len(lines) - OUTPUT_LINES} more lines.*\n"
+    if len(lines) <= UNFOLDED_LINES:
+        yield fenced
+    else:
+        yield f"\n<details>\n<summary>{len(lines):,} lines</summary>\n{fenced}\n</details>\n"
 
 
 def _other(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
     content = data.get("data")
     if kind == "data-compaction" and isinstance(content, dict):
         yield "\n---\n\n*The conversation was compacted here. Its summary:*\n"
-        yield f"\n{neutral(str(content.get('summary', '')))}\n\n---\n"
+        yield f"\n{_closed(neutral(str(content.get('summary', ''))))}\n\n---\n"
     elif kind == "steering-message":
         yield "\n**You**, sent while it worked:\n"
         for part in data.get("parts") or ():
@@ -136,12 +157,20 @@ def _time(milliseconds: Any) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else ""
-
-
 def _line(value: Any) -> str:
     return " ".join(neutral(str(value)).split())
+
+
+def _closed(text: str) -> str:
+    """Return Markdown with the fence closed that it leaves open: it would hide what follows."""
+    opened = ""
+    for found in _FENCE.finditer(text):
+        fence, words = found[1], found[2].strip()
+        if not opened:
+            opened = fence if fence[0] == "~" or "`" not in words else ""
+        elif fence[0] == opened[0] and len(fence) >= len(opened) and not words:
+            opened = ""
+    return f"{text}\n{opened}" if opened else text
 
 
 def _code(text: str) -> str:

@@ -61,7 +61,7 @@ FORMATS = {
                "store.exports.ui_messages:write_ui_messages"),
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown", masked=True,
-               details="secrets masked"),
+               details="secrets masked; with its facts as front matter, and long outputs folded"),
         Format("asciicast", "a recording that plays the session in a terminal", ".cast", False,
                "store.exports.asciicast:write_asciicast", masked=True,
                details="secrets masked; asciicast v2, for `asciinema play FILE`"),

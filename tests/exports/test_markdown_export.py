@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+import json
 import re
+from datetime import datetime
+from pathlib import Path
 
-from store.engine.database import Database
+from store.engine.database import Database, open_database
+from store.exports.markdown import _closed, _tool
+from store.exports.reading import read_session
+from store.exports.registry import writer
 from tests.exports.exporting import exported
+from tests.hostile import hostile_store
 
 
 def test_reads_as_a_document(demo: Database) -> None:
     text = exported(demo, "retry-loop", "markdown", "display")
-    assert text.startswith("# Retry loop in the sync worker\n\n- agent: claude-code\n")
+    assert text.startswith(
+        '---\ntitle: "Retry loop in the sync worker"\nagent: "claude-code"\n')
+    assert "\n---\n\n# Retry loop in the sync worker\n\n## You · " in text
     assert "\n## You · " in text and "\n## Assistant · " in text
     assert "**Bash** `pytest -q tests/sync` (failed, exit 1, 3.2 s)" in text
     assert "> *Reasoning:* " in text
@@ -21,8 +30,51 @@ def test_hidden_messages_are_marked(demo: Database) -> None:
     assert len(re.findall(r"^## .* \(hidden\)$", text, re.MULTILINE)) == 4
 
 
-def test_long_output_says_how_much_is_left_out(demo: Database) -> None:
-    assert "*80 more lines.*" in exported(demo, "search-page", "markdown", "display")
+def test_the_front_matter_has_the_facts(demo: Database) -> None:
+    text = exported(demo, "retry-loop", "markdown", "display")
+    matter = text.split("---\n")[1]
+    facts = dict(line.split(": ", 1) for line in matter.splitlines())
+    assert list(facts) == ["title", "agent", "model", "workspace", "branch", "started", "ended",
+                           "turns", "tokens", "cost_usd", "session"]  # fmt: skip
+    assert facts["cost_usd"] == "0.4021" and facts["turns"] == "4"
+    assert facts["workspace"] == '"/home/mira/code/api"' and facts["branch"] == '"main"'
+    began, ended = (datetime.fromisoformat(facts[name]) for name in ("started", "ended"))
+    assert (ended - began).total_seconds() == 280.0
+
+
+def test_the_front_matter_holds_any_text(tmp_path: Path) -> None:
+    words = 'a: "b"\n---\n# c\n- *d* \\ {e} [f] & !g | > % @ \u2028 \x1b'
+    database = open_database(hostile_store(tmp_path / "h.db", [words]), write=False)
+    for (one,) in database.connection.execute("SELECT id FROM chat_sessions").fetchall():
+        text = "".join(writer("markdown")(read_session(database, one, "display")))
+        start, matter, rest = text.split("---\n", 2)
+        assert start == "" and rest.startswith("\n# ")
+        for line in matter.splitlines():
+            name, value = line.split(": ", 1)
+            if value[0] == '"':
+                assert isinstance(json.loads(value), str)
+            else:
+                assert re.fullmatch(r"[\d.:T+-]+", value), line
+            assert name.isidentifier()
+    database.close()
+
+
+def test_long_output_is_folded_and_says_how_much_is_left_out(demo: Database) -> None:
+    text = exported(demo, "search-page", "markdown", "display")
+    assert "\n<details>\n<summary>120 lines</summary>\n\n```\n" in text
+    assert "\n```\n\n</details>\n" in text
+    part = {"type": "tool-Bash", "input": {}, "state": "output-available",
+            "output": "\n".join(map(str, range(480)))}
+    long = "".join(_tool(part, None))
+    assert "<summary>480 lines</summary>" in long and "\n399\n```\n\n*80 more lines.*" in long
+    assert "<details>" not in "".join(_tool({**part, "output": "a\nb"}, None))
+
+
+def test_a_fence_left_open_is_closed() -> None:
+    assert _closed("a\n```py\nx") == "a\n```py\nx\n```"
+    assert _closed("~~~~\n```\nx\n~~~") == "~~~~\n```\nx\n~~~\n~~~~"
+    for whole in ("a", "```\nx\n```", "````\n```\n````", "``` a`b ```", "    ```"):
+        assert _closed(whole) == whole
 
 
 def test_controls_are_neutral(demo: Database) -> None:
