@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import re
 import sqlite3
@@ -29,6 +30,7 @@ from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of
 from tui.kit.guard import Guard
 from tui.kit.key_hints import take_keys
+from tui.kit.masked import is_view_masked, mask_view
 from tui.kit.text import clean, fit_middle
 from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
 from tui.live.indexing import Indexing
@@ -128,6 +130,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         )
         self.view_state.helpers = settings.ui.helpers
         self._poll_ms = settings.live.poll_ms if poll_ms is None else poll_ms
+        self._mask_view(settings.masks.view)
         for theme in OWN_THEMES:
             self.register_theme(theme)
         wanted = default_theme(settings.ui.theme or "auto")
@@ -498,6 +501,34 @@ class BackscrollApp(CommandOwner, CommandApp):
             return
         scopes = [owner.SCOPE for owner in owners_of(self.focused or self.screen)]
         self.push_screen(HelpScreen(scopes, self.commands))
+
+    def toggle_masks(self) -> None:
+        """Mask what is shown of sessions, or show it as it is."""
+        self._mask_view(not is_view_masked())
+        if self._main is not None:
+            self._main.masks_changed()
+        if self._search is not None:
+            self._search[0].masks_changed()
+        self.theme_changed_signal.publish(self.current_theme)  # All is painted again.
+        self.screen.refresh(layout=True)
+        words = "Secrets are masked on the screen" if is_view_masked() else (
+            "The screen shows everything again")
+        self.notify(words)
+
+    def _mask_view(self, masked: bool) -> None:
+        """Mask what is drawn from now on, or nothing; own rules that are wrong are left out."""
+        if not masked:
+            mask_view(None)
+            return
+        from store.sharing.masks import BadRule
+        from store.sharing.settings import masking_of
+
+        settings = self.settings.masks
+        try:
+            mask_view(masking_of(settings))
+        except BadRule as error:
+            mask_view(dataclasses.replace(masking_of(settings), own_rules={}))
+            self.call_later(self.report, "The rules of the config are not used", error)
 
     def switch_theme(self) -> None:
         """Switch between the dark and the light theme."""

@@ -247,6 +247,10 @@ class EveryScreen(Host, Protocol):
         """Show the keys that work where the focus is."""
         ...
 
+    def toggle_masks(self) -> None:
+        """Mask what is shown of sessions, or show it as it is."""
+        ...
+
     def switch_theme(self) -> None:
         """Switch between the dark and the light theme."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from store.engine.database import Database
 from store.language.query import Query
@@ -12,7 +13,9 @@ from store.queries.listing_filter import ListFilterTest
 from store.queries.matching_sessions import asks_for_activity
 from store.queries.sessions import Cursor, SessionFilter
 from store.queries.summaries import Keep, Summary, summaries
-from store.sharing.masks import Masking, Masks
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masking
 
 
 class Listed:
@@ -39,7 +42,12 @@ class Listed:
             masking: What is masked in all texts before they are searched; None for nothing.
         """
         self._masking = masking
-        masks = None if masking is None else Masks(masking)
+        masks = None
+        if masking is not None:
+            # Only here: the rules take a while to load.
+            from store.sharing.masks import Masks
+
+            masks = Masks(masking)
         asked = ListFilterTest(query, fuzzy=False, masks=masks)
         self.filter = replace(filter, fields=asked.conditions)
         if not is_archived_chosen and _asks_for_archived(query):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from store.conversation.outcomes import outcome_of
 from store.engine.database import Database
@@ -38,8 +38,10 @@ from store.search.index.reading import Candidate, Index, IndexUnusable, open_ind
 from store.search.text import Section, Where, is_call, tool_of
 from store.search.verifying import Found, Verifier, WantedSessions
 from store.search.walking import NEWEST, batches, from_index, scan
-from store.sharing.masks import Masking
 from store.system.clock import system_clock
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masking
 
 T = TypeVar("T")
 

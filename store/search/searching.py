@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database
@@ -23,6 +23,9 @@ from store.search.running import (
     SessionsFound,
     sessions_with_hits,
 )
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masking
 
 __all__ = ["PAGE", "Request", "Searcher"]
 
@@ -74,6 +77,7 @@ class Searcher:
         per_session: int | None = None,
         helpers: bool = False,
         counting: bool = True,
+        masking: Masking | None = None,
     ) -> AsyncIterator[Update]:
         """Yield what is found, first the page of hits, then counts and facets as they grow.
 
@@ -89,12 +93,14 @@ class Searcher:
             helpers: Whether runs that agents started for themselves are searched.
             counting: Whether to go on behind the page, for counts and facets. With the newest
                 first, they count from the cursor on.
+            masking: What is masked in all texts before they are searched; None for nothing.
 
         Raises:
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
         return self.run(Request(
-            query, order, limit, cursor, per_session, helpers, counting, scan_s=SCAN_S))
+            query, order, limit, cursor, per_session, helpers, counting, scan_s=SCAN_S,
+            masking=masking))
 
     async def run(self, request: Request) -> AsyncIterator[Update]:
         """Yield what ``search`` does, for a request.

@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -45,7 +45,9 @@ from store.search.text import (
     sections,
     side_file_reader,
 )
-from store.sharing.masks import Masking, Masks
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masking, Masks
 
 _MOST_ANCESTORS = 20
 """How far copies of copies are followed."""
@@ -184,7 +186,7 @@ class Verifier:
         self._db = db
         self.asks, self.wanted = conditions, wanted
         self._copies = copies
-        self._masks = None if masking is None else Masks(masking)
+        self._masks = None if masking is None else _masks_of(masking)
         self._kind = ""
         if conditions.tools or conditions.calls:
             # Rows of other kinds are left before their JSON is read.
@@ -424,6 +426,13 @@ class Verifier:
             self._originals[message_id] = bool(messages) and bool(
                 self._hits(messages[message_id], parts.get(message_id, [])))
         return self._originals[message_id]
+
+
+def _masks_of(masking: Masking) -> Masks:
+    # Only here: the rules take a while to load.
+    from store.sharing.masks import Masks
+
+    return Masks(masking)
 
 
 def _stored_tests(

@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.pilot import Pilot
 
+from store.config import Settings
 from store.store import Store
 from tests.tui.inspected import Talk, part_id
 from tui.inspector.pane import InspectorPane
@@ -26,6 +27,8 @@ class InspectorApp(CommandApp):
     @property
     def commands(self) -> CommandTable:
         return CommandTable(COMMANDS, {})
+
+    settings = Settings()
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from tui.kit.blocks import Block, Columns, Fixed
 from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar
 from tui.kit.lines import BLANK, Line, Run, heading
+from tui.kit.masked import shown
 from tui.kit.text import fit, one_line
 from tui.stacked import StackedScreen
 from tui.verbs.doing import ask_store, counted
@@ -33,7 +34,7 @@ class Branches:
 
 def _read(db: Database, left: str, right: str) -> Branches:
     rows = get(db, left), get(db, right)
-    titles = [one_line((row.title if row else None) or "untitled") for row in rows]
+    titles = [one_line(shown(row.title if row else None) or "untitled") for row in rows]
     roots = [row.workspace_root if row else None for row in rows]
     return Branches((titles[0], titles[1]), (roots[0], roots[1]), compare(db, left, right))
 

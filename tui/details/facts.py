@@ -24,6 +24,7 @@ from tui.kit.lines import (
     identity,
     pair,
 )
+from tui.kit.masked import shown
 from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines
@@ -37,7 +38,7 @@ def title_of(overview: Overview) -> str:
     """Return the session's title: the user's, else the stored one, else its id."""
     user = overview.metadata.get("user")
     own = user.get("title") if isinstance(user, dict) else None
-    return one_line(str(own or overview.row.title or overview.row.id))
+    return one_line(shown(str(own or overview.row.title or overview.row.id)))
 
 
 def fact_blocks(

@@ -11,8 +11,15 @@ from textual.widget import Widget
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
 from store.queries.sessions import get
-from tui.dialogs.copy_choices import Choice, choices, session_choices, session_markdown
+from tui.dialogs.copy_choices import (
+    Choice,
+    choices,
+    masked_choices,
+    session_choices,
+    session_markdown,
+)
 from tui.dialogs.frame import Dialog
+from tui.host import host_of
 from tui.keys.names import key_name
 from tui.keys.queue import Work
 from tui.kit import clipboard
@@ -21,6 +28,7 @@ from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link, Run, cut
 
 if TYPE_CHECKING:
+    from store.sharing.masks import Masks
     from store.store import Store
 
 NAME_CELLS = 20
@@ -62,7 +70,7 @@ class CopyAsScreen(Dialog[None]):
         """Read the message and list what it gives."""
         self._choices = await self._offered()
         view = self.query_one(LineView)
-        view.styles.height = min(16, len(self._choices))
+        view.styles.height = min(18, len(self._choices))
         view.show([Fixed(self._lines)])
 
     async def _offered(self) -> list[Choice]:
@@ -70,7 +78,17 @@ class CopyAsScreen(Dialog[None]):
             row = await self._store.read(get, self._session_id)
             return [] if row is None else session_choices(row)
         parts = await self._store.read(message_parts, self._message_id)
-        return choices(self._session_id, self._message_id, self._part_id, parts)
+        return [
+            *choices(self._session_id, self._message_id, self._part_id, parts),
+            *masked_choices(self._part_id, parts, self._masks()),
+        ]
+
+    def _masks(self) -> Masks:
+        """Return what is masked in copies for other people."""
+        from store.sharing.masks import Masks
+        from store.sharing.settings import masking_of
+
+        return Masks(masking_of(host_of(self).settings.masks))
 
     def _lines(self, width: int) -> list[Line]:
         lines = []
@@ -106,7 +124,8 @@ class CopyAsScreen(Dialog[None]):
             if choice.read is not None:
                 text = choice.read()
             else:
-                text = await self._store.read(session_markdown, self._session_id)
+                masks = self._masks() if choice.masked else None
+                text = await self._store.read(session_markdown, self._session_id, masks)
         except BackscrollError as error:
             self.app.notify(str(error), severity="error", markup=False)
             return

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from store.conversation.readable import output_text
 from store.engine.database import Database
 from store.engine.values import decoded
 from store.rows import PartRow, SessionRow
+from store.text.exact_json import encode
 from store.text.figures import count_of
 from tui.kit.text import one_line
 from tui.words.calls import describe
 from tui.words.copying import copyables
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masks
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -28,12 +32,14 @@ class Choice:
         name: What it is.
         hint: How it starts, or how long it is.
         read: Returns its text; None for the session, which is read from the store.
+        masked: Whether it is for sharing: its secrets are masked.
     """
 
     key: str
     name: str
     hint: str
     read: Callable[[], str] | None
+    masked: bool = False
 
 
 def code_blocks(text: str) -> list[tuple[str, str]]:
@@ -111,6 +117,41 @@ def choices(
     return found
 
 
+FOR_SHARING = "for sharing: secrets masked"
+
+
+def masked_choices(
+    part_id: str | None, parts: Sequence[PartRow], masks: Masks
+) -> list[Choice]:
+    """Return what can be copied for other people.
+
+    Args:
+        part_id: The part that has the focus; None for the whole message.
+        parts: The message's parts.
+        masks: What is masked.
+    """
+    def masked(of: Sequence[PartRow]) -> str:
+        rows = [
+            replace(each, data_json=encode(masks.mask_json(decoded(each.data_json))))
+            for each in of
+        ]
+        return masks.mask(message_markdown(rows))
+
+    chosen = [part for part in parts if part.id == part_id]
+    found = [
+        Choice("P", "part, masked", FOR_SHARING, lambda: masked(chosen), masked=True)
+    ] if chosen else []
+    return [
+        *found, Choice("M", "message, masked", FOR_SHARING, lambda: masked(parts), masked=True),
+        session_masked(),
+    ]
+
+
+def session_masked() -> Choice:
+    """Return the choice of a whole session for other people."""
+    return Choice("X", "session, masked", f"Markdown {FOR_SHARING}", None, masked=True)
+
+
 def session_choices(row: SessionRow) -> list[Choice]:
     """Return what of a session can be copied, without its messages."""
     source = decoded(row.metadata_json).get("source")
@@ -124,7 +165,8 @@ def session_choices(row: SessionRow) -> list[Choice]:
         Choice(key, name, one_line(value, 120), lambda value=value: value)  # type: ignore[misc]
         for key, name, value in named if isinstance(value, str) and value
     ]
-    return [*found, Choice("S", "session as Markdown", "the whole transcript", None)]
+    return [
+        *found, Choice("S", "session as Markdown", "the whole transcript", None), session_masked()]
 
 
 def _of_part(part: PartRow) -> list[Choice]:
@@ -160,9 +202,16 @@ def _ids(session_id: str, message_id: str, part: PartRow | None) -> list[Choice]
     ]
 
 
-def session_markdown(db: Database, session_id: str) -> str:
-    """Return a session as Markdown, without its hidden messages."""
-    from store.exports.markdown import write_markdown
-    from store.exports.reading import read_session
+def session_markdown(db: Database, session_id: str, masks: Masks | None = None) -> str:
+    """Return a session as Markdown, without its hidden messages.
 
-    return "".join(write_markdown(read_session(db, session_id, "display")))
+    Args:
+        db: The store.
+        session_id: The session.
+        masks: What is masked; None for nothing.
+    """
+    from store.exports.markdown import write_markdown
+    from store.exports.reading import read_session, with_masks
+
+    reading = read_session(db, session_id, "display")
+    return "".join(write_markdown(reading if masks is None else with_masks(reading, masks)))

@@ -23,6 +23,7 @@ from tui.kit.blocks import (
 from tui.kit.diff import changes
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.markdown import prose
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import STRING_ROWS, Tree, as_json
 from tui.kit.usage import bar_lines, spent_lines
@@ -115,7 +116,7 @@ def _id_line(name: str, identity: str, after: str, width: int) -> Line:
 def _link_lines(subject: Subject, width: int) -> list[Line]:
     lines = []
     for child in subject.detail.children:
-        title = one_line(child.title or "untitled")
+        title = one_line(shown(child.title) or "untitled")
         runs: list[Run] = [("↳ ", "fork"), (title, "user underline"), ("  enter opens", "faint")]
         link = Link("session", child.id, child.message_id)
         lines.append(pair("child", runs, width, link=link, value=_id_value(child.id)))

@@ -22,6 +22,7 @@ from tui.kit.lines import (
     identity,
     pair,
 )
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import BUCKETS
@@ -125,7 +126,7 @@ def _link_lines(subject: Subject, width: int) -> list[Line]:
     here = Link("turn", session_id, message_id)
     lines.append(_link("message", "show it in the transcript", here, message_id, width, "●"))
     for child in subject.detail.children:
-        title = child.title or "untitled"
+        title = shown(child.title) or "untitled"
         link = Link("session", child.id, child.message_id)
         lines.append(_link("child", title, link, child.id, width, "↳"))
     parent = subject.detail.parent

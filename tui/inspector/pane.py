@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import events
@@ -13,7 +13,7 @@ from textual.containers import Vertical
 
 from store.errors import BackscrollError
 from store.queries import originals
-from store.queries.inspection import part_detail
+from store.queries.inspection import PartDetail, part_detail
 from tui.inspector.call import call_blocks
 from tui.inspector.copy_actions import CopyActions
 from tui.inspector.finder import Finder
@@ -26,6 +26,7 @@ from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Run
+from tui.kit.masked import is_view_masked, shown, shown_json
 from tui.kit.tabs import Tabs
 from tui.kit.theme import palette_of
 from tui.kit.tree import Node, set_open
@@ -121,6 +122,7 @@ class InspectorPane(CommandPane, Vertical):
         self.finder: Finder = Finder(self.view, self._bar, lambda: self.tab)
         self.copying: CopyActions = CopyActions(self)
         self._latest: Latest[Wanted] = Latest(self._load)
+        self._asked: Wanted | None = None
         self._shape = (0, 0)
 
     def compose(self) -> ComposeResult:
@@ -162,7 +164,15 @@ class InspectorPane(CommandPane, Vertical):
             part_id: The part.
             runs: Whether it is a call that runs.
         """
-        self._latest.request(Wanted(store, session_id, part_id, runs))
+        self._asked = Wanted(store, session_id, part_id, runs)
+        self._latest.request(self._asked)
+
+    def masks_changed(self) -> None:
+        """Show the part again, with what is masked now."""
+        if self.subject is not None and self._asked is not None:
+            self.records = None
+            self.subject.loaded.clear()
+            self._latest.request(self._asked)
 
     async def settled(self) -> None:
         """Wait until what was asked for is shown."""
@@ -183,7 +193,8 @@ class InspectorPane(CommandPane, Vertical):
 
     async def _load(self, wanted: Wanted) -> None:
         try:
-            detail = await wanted.store.read(part_detail, wanted.session_id, wanted.part_id)
+            detail = _as_shown(
+                await wanted.store.read(part_detail, wanted.session_id, wanted.part_id))
             if self._latest.stale or not self.is_attached:
                 return
             old = self.subject
@@ -207,7 +218,8 @@ class InspectorPane(CommandPane, Vertical):
 
     async def _records(self, store: Store, subject: Subject) -> Records:
         part = subject.detail.part
-        return await store.read(read_records, part.id, part.message_id)
+        records = await store.read(read_records, part.id, part.message_id)
+        return replace(records, texts=list(map(shown_json, records.texts)))
 
     def _show_head(self, subject: Subject) -> None:
         summary = ((subject.summary, "text"),)
@@ -262,6 +274,8 @@ class InspectorPane(CommandPane, Vertical):
             return
         subject, session_id = self.subject, self.subject.detail.part.session_id
         body = await self.store.read(originals.attachment, session_id, name)
+        if is_view_masked():
+            body = shown(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         subject.loaded[name] = body
         subject.opened.add("output")
         if self.subject is subject:
@@ -378,6 +392,16 @@ class InspectorPane(CommandPane, Vertical):
             return False
         self.finder.close()
         return True
+
+
+def _as_shown(detail: PartDetail) -> PartDetail:
+    """Return a part with what is masked in the view masked."""
+    if not is_view_masked():
+        return detail
+    part, message = detail.part, detail.message
+    return replace(
+        detail, part=replace(part, data_json=shown_json(part.data_json)),
+        message=replace(message, metadata_json=shown_json(message.metadata_json)))
 
 
 def _top(node: Node) -> Node:

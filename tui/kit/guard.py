@@ -21,6 +21,7 @@ from textual.widget import Widget
 
 from store.text.neutral import STAND_IN, neutral
 from tui.kit.glyphs import ASCII, ascii_only, glyphs
+from tui.kit.masked import covered, is_view_masked
 from tui.kit.text import clean
 
 MOST_CAUGHT = 20
@@ -58,13 +59,26 @@ class Guard(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """Return the segments with harmless texts of the same width."""
-        return [self._guarded(segment) for segment in segments]
+        return self._covered([self._guarded(segment) for segment in segments])
 
     def guarded(self, strip: Strip) -> Strip:
         """Return the strip; a new one only where something in it was replaced."""
-        if all(_shown(text) == text for text, _, _ in strip):
+        if not is_view_masked() and all(_shown(text) == text for text, _, _ in strip):
             return strip
-        return Strip(map(self._guarded, strip), strip.cell_length)
+        return Strip(self._covered(list(map(self._guarded, strip))), strip.cell_length)
+
+    def _covered(self, segments: list[Segment]) -> list[Segment]:
+        """Return the segments of a row with what is masked in the view covered."""
+        if not is_view_masked():
+            return segments
+        row = "".join(segment.text for segment in segments)
+        masked, at, made = covered(row), 0, list[Segment]()
+        if masked == row:
+            return segments
+        for text, style, control in segments:
+            made.append(Segment(masked[at : at + len(text)], style, control))
+            at += len(text)
+        return made
 
     def _guarded(self, segment: Segment) -> Segment:
         shown = _shown(segment.text)

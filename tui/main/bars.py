@@ -10,6 +10,7 @@ from textual.widget import Widget
 from store.text.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
+from tui.kit.masked import is_view_masked
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import wrap
 from tui.live.summary import Summary
@@ -31,6 +32,8 @@ class TopLine(Widget):
             (" backscroll", "text bold"), (f"  {self.summary.store}", "text")]
         if self.summary.read_only:
             left.append(("  read only", "tool"))
+        if is_view_masked():
+            left.append(("  masked", "tool"))
         counts: list[Run] = [(f"  {words}", "muted") for words in self._counts()]
         right = self._right()
         if width_of([*left, *counts[:1], *right]) >= self.size.width:

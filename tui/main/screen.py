@@ -214,6 +214,15 @@ class MainScreen(CommandPane, Screen[None]):
         self.panes.focus("sessions")
         self.sessions.show_found(query, back)
 
+    def masks_changed(self) -> None:
+        """Draw everything again, with what is masked now."""
+        self.sessions.view.refresh()
+        if self.transcript is not None and self.transcript.is_mounted:
+            self.transcript.masks_changed()
+        if self.inspector is not None and self.inspector.is_mounted:
+            self.inspector.masks_changed()
+        self.query_one(TopLine).refresh()
+
     def select_session(self, session_id: str) -> None:
         """Select a session in the list, where the list shows it; see ``Host``."""
         if self.panes.focused == "sessions" or session_id == self.opener.shown:

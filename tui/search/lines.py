@@ -12,6 +12,7 @@ from store.search.hits import Excerpt, Hit, SessionHits
 from store.text import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, slice_runs, width_of
+from tui.kit.masked import shown
 from tui.kit.paint import HIT
 from tui.kit.text import cells, clean, column_offset, fit_path, one_line
 from tui.kit.wrap import wrap_runs
@@ -93,7 +94,7 @@ def _title_runs(found: SessionHits, room: int) -> list[Run]:
     hit = next((hit for hit in found.hits if hit.where == "title"), None)
     if hit is not None and hit.excerpt.marks:
         return excerpt_runs(hit.excerpt, room, "text bold")
-    title = one_line(found.row.title or "", 400)
+    title = one_line(shown(found.row.title) or "", 400)
     return list(cut([(title or "untitled", "text bold" if title else "muted bold italic")], room))
 
 

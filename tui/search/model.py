@@ -15,6 +15,7 @@ from store.errors import BackscrollError
 from store.language.query import Query, parse, without
 from store.search.hits import Counts, Coverage, Facets, Hit, Order, SessionHits, Update
 from store.search.searching import PAGE, Searcher
+from tui.kit.masked import view_masking
 from tui.search.facets import toggled
 from tui.search.marks import Marks, marks_of
 from tui.search.results import HITS_OF_A_SESSION, Results, key_of
@@ -158,6 +159,11 @@ class SearchModel:
         if self.query and self._work is None:
             self._begin(self._renew)
 
+    def masks_changed(self) -> None:
+        """Search once more, as other texts are masked now."""
+        if self.query:
+            self._search()
+
     def _clear(self) -> None:
         self._page, self._further, self._cursor = [], {}, None
         self.counts, self.coverage = Counts(all_sessions=self.counts.all_sessions), Coverage()
@@ -209,7 +215,7 @@ class SearchModel:
         searcher = await self._first()
         async for update in searcher.search(
             self.query, order=self.order, limit=limit, per_session=HITS_OF_A_SESSION + 1,
-            helpers=self._helpers,
+            helpers=self._helpers, masking=view_masking(),
         ):
             yield update
 
@@ -314,7 +320,8 @@ class SearchModel:
             if self._second is None:
                 self._second = await Searcher.open(self.library.path)
         wanted: dict[str, Any] = {
-            "per_session": HITS_OF_A_SESSION + 1, "helpers": self._helpers, **more}
+            "per_session": HITS_OF_A_SESSION + 1, "helpers": self._helpers,
+            "masking": view_masking(), **more}
         last: Update | None = None
         async for update in self._second.search(
             query, order=self.order, cursor=cursor, counting=False, **wanted

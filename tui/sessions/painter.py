@@ -13,6 +13,7 @@ from store.queries.listing import ListQuery, ListRow
 from store.text import figures
 from tui.kit.glyphs import Glyphs
 from tui.kit.lines import Line, Run
+from tui.kit.masked import shown
 from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import ONE_LINE_FROM, figures_of, shown_columns
@@ -77,6 +78,7 @@ class RowPainter(NamedTuple):
         focused: Whether the list has the focus.
         now: Epoch ms.
         differing: Fields of the facts by which the sessions of the list differ.
+        masked: Whether the view is masked.
     """
 
     width: int
@@ -87,6 +89,7 @@ class RowPainter(NamedTuple):
     focused: bool
     now: int
     differing: frozenset[str] = frozenset()
+    masked: bool = False
 
     def heading(self, span: GroupSpan, line: int) -> Strip:
         """Draw a line of a group's heading; its last line has the name."""
@@ -179,7 +182,7 @@ class RowPainter(NamedTuple):
     def _title(self, row: ListRow, entry: Entry) -> list[Run]:
         blank = (" ", "text")
         plain = row.archived_at is not None
-        words = one_line(row.title or "", 400)
+        words = one_line(shown(row.title) or "", 400)
         ink = "muted" if plain or not words else "text"
         ink += " bold" if entry.selected else ""
         ink += "" if words else " italic"

@@ -17,6 +17,7 @@ from store.queries.listing import ListQuery, ListRow
 from tui.host import WayBack, host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
+from tui.kit.masked import shown
 from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.query.line import QueryInput
@@ -407,7 +408,7 @@ class SessionsPane(CommandPane, Vertical):
             "folder": "all folders listed", "filter": "filter cleared",
         }
         done = ", ".join(words[limit] for limit in limits)
-        title = fit(one_line(row.title or "untitled"), TITLE_CELLS)
+        title = fit(one_line(shown(row.title) or "untitled"), TITLE_CELLS)
         said = f"{done[:1].upper()}{done[1:]} to show “{title}”" if done else (
             f"The list leaves “{title}” out: its agent started it for itself")
         self.notify(said, markup=False)

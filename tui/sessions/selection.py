@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from store.queries.listing import ListRow
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 
 
@@ -61,7 +62,7 @@ class Selection:
     @property
     def title(self) -> str | None:
         """The title of the selected session; None where none is selected."""
-        return None if self.row is None else one_line(self.row.title or "") or "untitled"
+        return None if self.row is None else one_line(shown(self.row.title) or "") or "untitled"
 
     @property
     def workspace(self) -> str | None:

@@ -16,6 +16,7 @@ from store.queries.listing import ListQuery, ListRow
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.jumping import coded
+from tui.kit.masked import is_view_masked
 from tui.kit.paint import blank, paint_of
 from tui.kit.scrollbar import ThinScrollBar
 from tui.sessions.empty import message
@@ -391,7 +392,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
         painter = RowPainter(
             self.size.width, self.row_height, paint_of(self.app), glyphs(), self.list_query,
-            self._has_focus(), moment, self._variety.differing,
+            self._has_focus(), moment, self._variety.differing, is_view_masked(),
         )
         if painter != self._drawn_by or len(self._drawn) > CACHED_ROWS:
             self._drawn_by = painter

@@ -7,6 +7,7 @@ It imports no widgets and never reads the store: ``missing`` returns what it lac
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from store.conversation.readable import decode
@@ -14,6 +15,7 @@ from store.queries.transcript import Outline
 from store.rows import MessageRow, PartRow
 from store.text.stored_json import as_dict
 from tui.kit.cache import WeightedCache
+from tui.kit.masked import is_view_masked, shown, shown_value
 from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.layout import PartBlock, lay_out
@@ -243,6 +245,10 @@ class Document(Surroundings):
         item = self.item(part)
         if item is None:
             return None
+        if is_view_masked():
+            item = replace(
+                item, data=shown_value(item.data), metadata=shown_value(item.metadata),
+                row=item.row and replace(item.row, data_json=shown(item.row.data_json)))
         block = lay_out(item, self.setting)
         self._blocks.put(key, block, len(block.lines) + 1)
         self.heights.set(part, len(block.lines))

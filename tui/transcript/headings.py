@@ -20,6 +20,7 @@ from store.text.stored_json import as_dict
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.lines import Line, Run
+from tui.kit.masked import shown
 from tui.kit.paint import Paint, paint_of, row_of
 from tui.kit.text import cells, fit, one_line
 from tui.transcript.document import Document
@@ -135,7 +136,7 @@ def header_lines(
         family: What it comes to with all below it, "" where that is not shown.
     """
     metadata = as_dict(decode(row.metadata_json))
-    title = one_line(row.title or "") or "untitled"
+    title = one_line(shown(row.title) or "") or "untitled"
     first = Line([(title, "text bold")])
     if activity is not None:
         first.right = state_runs(activity.state, guessed=activity.from_ == "guessed")

@@ -217,6 +217,12 @@ class TranscriptPane(CommandPane, Vertical):
         """
         self.app.notify(text, severity=severity, timeout=timeout, markup=False)
 
+    def masks_changed(self) -> None:
+        """Lay everything out again, with what is masked now."""
+        self.shown.document.relayout()
+        self.view.repaint()
+        self.update_headings()
+
     def update_headings(self) -> None:
         """Bring the lines around the transcript up to date."""
         self.shown.take_labels()

@@ -12,6 +12,7 @@ from store.text import figures
 from tui.kit.blocks import Block, Spot
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, cut
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.words.sessions import age
 
@@ -126,7 +127,7 @@ class TreeBlock(Block):
         return [n for n, row in enumerate(self.rows) if needle in self._name(row).casefold()]
 
     def _name(self, row: TreeRow) -> str:
-        name = row.label.text if row.label else self.nodes[row.node].title or "untitled"
+        name = row.label.text if row.label else shown(self.nodes[row.node].title) or "untitled"
         return one_line(name)
 
     def line(self, number: int, width: int) -> Line:

@@ -17,6 +17,7 @@ from tui.kit.key_hints import keyed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
 from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree
@@ -176,7 +177,7 @@ class TreeScreen(StackedScreen):
             counted(kinds.count(kind), kind)
             for kind in ("fork", "subagent", "continuation") if kind in kinds
         ]
-        title = one_line(nodes[0].title or "untitled")
+        title = one_line(shown(nodes[0].title) or "untitled")
         self.query_one("#stacked-title", LineBar).show(Line(
             (("Tree  ", "text bold"), (title, "text")),
             ((", ".join(about), "muted"),),

@@ -13,6 +13,7 @@ from textual.worker import WorkerError
 
 from store.errors import BackscrollError, NotFound, Refused
 from tui.keys.queue import holds_key, release_key
+from tui.kit.masked import shown
 from tui.kit.text import fit, one_line
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def report_done(host: Host, words: str) -> None:
 
 def quoted(title: str | None) -> str:
     """Return a title as toasts name it."""
-    return f"“{fit(one_line(title or 'untitled'), TITLE_CELLS)}”"
+    return f"“{fit(one_line(shown(title) or 'untitled'), TITLE_CELLS)}”"
 
 
 async def name_of(host: Host, session_id: str) -> str:

@@ -7,6 +7,7 @@ from datetime import date
 
 from store.queries.list_options import Group
 from store.text import figures
+from tui.kit.masked import shown
 from tui.kit.text import one_line
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -52,7 +53,7 @@ def model_name(model: str | None) -> str:
 
 def folder(path: str) -> str:
     """Return a folder as people write it, with ``~`` for the home."""
-    return figures.home_path(one_line(path))
+    return figures.home_path(one_line(shown(path)))
 
 
 def heading(name: str, group: Group, today: date) -> str:
