@@ -120,34 +120,25 @@ def legend(series: Sequence[Series], *, textured: bool, room: int | None = None)
     return runs
 
 
-def _cell(
-    amounts: Sequence[float], top: float, row: int, rows: int
-) -> tuple[int, int | None, int | None]:
-    """Return how one cell of a stacked bar is filled.
+def _cell(amounts: Sequence[float], top: float, row: int, rows: int) -> list[tuple[int, int]]:
+    """Return which series fill one cell of a stacked bar, from the bottom, each with its eighths.
 
     Args:
         amounts: The bar's amounts, from the bottom.
         top: What fills all rows.
         row: From 0 at the bottom.
         rows: Rows of the plot.
-
-    Returns:
-        Eighths that the lower series fills, that series, and the one above it in the cell.
     """
     low, high = row * 8, row * 8 + 8
-    total, inside = 0.0, []
+    total, below, inside = 0.0, 0, []
     for number, amount in enumerate(amounts):
         total += amount
         edge = max(round(total / top * rows * 8), 1 if total > 0 else 0) if top > 0 else 0
-        if edge > low and amount > 0:
-            inside.append((edge, number))
-    if not inside:
-        return 0, None, None
-    edge, number = inside[0]
-    if edge >= high:
-        return 8, number, None
-    above = next((upper for upper_edge, upper in inside[1:] if upper_edge > edge), None)
-    return edge - low, number, above
+        filled = min(edge, high) - max(below, low)
+        if filled > 0:
+            inside.append((number, filled))
+        below = max(below, edge)
+    return inside
 
 
 # Bars over time
@@ -199,7 +190,7 @@ def stacked_bars(
         for number in range(left_out, len(bars)):
             marked = number == selected
             runs.append(_bar_cell(bars[number], series, top, row, rows, size, textured, marked))
-            if gap:
+            if gap and number < len(bars) - 1:
                 runs.append((" " * gap, "blank"))
         lines.append(Line(runs))
     lines.append(_label_line(bars, columns, width, left_out, selected))
@@ -225,22 +216,24 @@ def _bar_cell(
     bar: TimeBar, series: Sequence[Series], top: float, row: int, rows: int, size: int,
     textured: bool, marked: bool,
 ) -> Run:
-    eighths, number, above = _cell(bar.amounts, top, row, rows)
+    inside = _cell(bar.amounts, top, row, rows)
     ground = " on:focus" if marked else ""
-    if number is None:
+    if not inside:
         if row == 0 and bar.unknown:
             return "?".center(size), f"muted{ground}"
         return " " * size, f"blank{ground}"
-    if eighths == 8:
-        return texture(number, textured=textured) * size, f"{series[number].ink}{ground}"
+    plain = textured or is_ascii()
+    filled = sum(eighths for _, eighths in inside)
+    if filled == 8 and len(inside) > 1 and not plain:
+        (lower, eighths), (upper, _) = inside[:2]
+        return EIGHTHS[eighths] * size, f"{series[lower].ink} on:{series[upper].ink}"
+    # A cell has room for two colours, so its largest series stands for the others.
+    number, _ = max(inside, key=lambda one: one[1])
     ink = series[number].ink
-    if above is not None and not textured and not is_ascii():
-        return EIGHTHS[eighths] * size, f"{ink} on:{series[above].ink}"
-    if above is not None:
-        return texture(number if eighths >= 4 else above, textured=textured) * size, (
-            f"{series[number if eighths >= 4 else above].ink}{ground}")
+    if filled == 8:
+        return texture(number, textured=textured) * size, f"{ink}{ground}"
     levels = _ASCII_EIGHTHS if is_ascii() else EIGHTHS
-    return levels[eighths] * size, f"{ink}{ground}"
+    return levels[filled] * size, f"{ink}{ground}"
 
 
 def _label_line(

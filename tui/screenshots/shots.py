@@ -45,6 +45,7 @@ class Shot:
         theme: None for the default one.
         samples: Synced in place of the demo store: kind of source, and place below ``DATA``.
         now: Epoch ms at which it is taken.
+        year: Whether the demo store has a made-up year of further sessions.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Shot:
     theme: str | None = None
     samples: tuple[tuple[str, str], ...] = ()
     now: int = NOW
+    year: bool = False
 
 
 WHOLE = ("enter", "g", "pagedown", "pagedown", "pagedown", "G")
@@ -83,6 +85,8 @@ SHOTS = (
         "S", *"tool", "colon", *"bash", "space", *"is", "colon", *"error", "tab", "tab",
         *"jjjjjjj", "space",
     )),
+    Shot("statistics", (150, 46), ("dollar_sign", *["left"] * 4), year=True),
+    Shot("statistics-year", (120, 40), ("dollar_sign", "c", *["left"] * 9, "up"), year=True),
     Shot("light", (120, 40), ("j", "j", "j", *WHOLE), theme="backscroll-light"),
     Shot("six-sources", (120, 50), WHOLE, samples=SAMPLES, now=LATER),
 )
@@ -159,6 +163,10 @@ async def frames(shot: Shot, folder: Path) -> list[Frame]:
 
     place, name = folder / f"{shot.name}.db", "library" if shot.samples else "demo"
     path = _library(shot, folder) if shot.samples else make_demo(place, clock)
+    if shot.year:
+        from tui.screenshots.year import add_year
+
+        add_year(path, shot.now)
     app = BackscrollApp(Library.open(path, name, clock=clock), Settings())
     if shot.theme is not None:
         app.theme = shot.theme

@@ -30,8 +30,15 @@ RENEWED_EVERY_S, RESTS = 1.0, 4
 """Statistics are read again at most so often while the store changes, and rest for so many times
 as long as that took."""
 
+COUNTS_S, COUNTS_MOST_S = 0.3, 2.0
+"""How long a reading counts sessions that are not counted yet: the first one, and later ones."""
+
 Start = Callable[[Callable[[], Awaitable[None]], str], object]
 """Runs work beside the keys, in place of older work of its group."""
+
+
+def _nothing() -> None:
+    """Do nothing: no screen shows the statistics."""
 
 
 class StatsModel:
@@ -84,10 +91,11 @@ class StatsModel:
         self.fresh = self.running = False
         self.failure = ""
         self.prices: PriceTable | None = None
-        self.changed: Callable[[], None] = lambda: None
+        self.changed: Callable[[], None] = _nothing
         self._reader: BoardReader | None = None
         self._rests_until = 0.0
         self._stale = False
+        self._seconds = COUNTS_S
 
     @property
     def year(self) -> date | None:
@@ -176,6 +184,15 @@ class StatsModel:
         self.changed()
         self._start(partial(self._read, TYPING_S if typed else 0.0), "statistics")
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether a screen shows it."""
+        return self.changed is not _nothing
+
+    def detach(self) -> None:
+        """Go on without a screen."""
+        self.changed = _nothing
+
     def store_changed(self) -> None:
         """Read it again, as the store has changed; not more often than it can be read."""
         if self.running or self._stale:
@@ -209,7 +226,12 @@ class StatsModel:
         now = time.monotonic()
         self._rests_until = now + max(RENEWED_EVERY_S, RESTS * (now - began))
         self.changed()
-        if self._stale:
+        coverage = self.board.coverage
+        if coverage is not None and not coverage.whole and not self.failure:
+            # The rest is counted in another process, or here with the next readings.
+            self._seconds = min(COUNTS_MOST_S, 2 * self._seconds)
+            self._stale = True
+        if self._stale and self.is_watched:
             self._stale = False
             self.store_changed()
 
@@ -220,7 +242,7 @@ class StatsModel:
         now, zone = self.library.clock(), self.calendar.zone
         wanted = Wanted(
             self.range.between(now, zone), self.bucket or self.range.usual_bucket, self.query,
-            self.calendar, self.measure.order, now, self.year,
+            self.calendar, self.measure.order, now, self._seconds, self.year,
         )
         async with aclosing(self._reader.read(wanted)) as boards:
             async for board in boards:

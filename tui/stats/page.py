@@ -48,7 +48,7 @@ from tui.stats.reading import Board, Table, TimeBucket
 from tui.stats.view import Key, Page, Spot
 from tui.words.agents import OTHERS, agent_series
 from tui.words.costs import cost_words, money_short
-from tui.words.sessions import age, folder, model_name
+from tui.words.sessions import age, folder, model_name, short_kind
 
 TWO_COLUMNS = 100
 """From this width of the screen tables are side by side, and figures have a column each."""
@@ -520,7 +520,8 @@ def _tools(shown: Shown) -> Section | None:
         took = duration(found.tool_ms) if found.tool_ms else ""
         bar = BarRow(label, (found.calls - found.failed, found.failed), ("tool", "error"), (
             (f"{found.calls:,}", "muted"),
-            (f"{failed}{mark}", "error" if found.failed else "faint"), (took, "faint"),
+            (f"{failed}{mark}", "error" if found.failed > found.calls // 100 else "faint"),
+            (took, "faint"),
         ))
         denied = f", {found.denied:,} denied" if found.denied else ""
         told = f"{count_of(found.calls, 'call')}, {found.failed:,} failed{denied}"
@@ -629,26 +630,27 @@ def _windows(shown: Shown) -> Section:
     rows = []
     for window in shown.board.windows:
         agent = _named("unknown agent", window.agent)
-        label = f"{window.name} ({agent})"
+        label = f"{window.name} ({short_kind(agent)})"
         gone = (shown.now - window.start) / max(1, window.end - window.start)
         used = window.used_percent
-        spent = unknown_words(window.figures) or cost_words(window.figures)
+        spent = cost_words(window.figures)
         until = time_words(window.end, shown.now, shown.zone)
-        ends = f"resets {until}" if window.recorded else f"ends {until}, guessed"
-        share = f"{used:.0f} % used" if used is not None else ""
+        ends = until if window.recorded else f"{until} guessed"
+        share = f"{used:.0f} %" if used is not None else ""
         ink = "faint" if used is None else "error" if used >= NEARLY_USED else "ok"
         bar = BarRow(label, (gone if used is None else used / 100,), (ink,), (
             (share, "muted"), (spent, "muted"), (ends, "faint")))
         rate = money_short(window.per_hour(dollars(window.figures), shown.now))
         of_limit = f" of {one_line(window.limit, 40)}" if window.limit else ""
-        pieces = [f"{share}{of_limit}" if share else f"{100 * gone:.0f} % of its time is gone",
-                  f"{spent} spent", f"{rate} an hour", ends]
+        pieces = [f"{share}{of_limit} used" if share else f"{100 * gone:.0f} % of its time is gone",
+                  unknown_words(window.figures) or f"{spent} spent, {rate} an hour",
+                  f"resets {until}" if window.recorded else f"ends {until}, guessed"]
         words: list[Run] = [(label, "text bold"), ("  " + ", ".join(pieces), "muted")]
         query = f"agent:={quoted(window.agent)} " + dates_query(
             Between(window.start, None), shown.zone)
         rows.append(Row(f"{window.agent} {window.length} {window.limit}", bar,
                         Target("sessions", words, query, name=label)))
-    return Section("window", "Windows of plans", "used, spent, end", rows)
+    return Section("window", "Windows of plans", "used, spent, end", rows, label_share=0.5)
 
 
 def _drawn_curve(shares: Sequence[float | None], ink: str, width: int) -> list[Run]:

@@ -95,6 +95,7 @@ class Wanted:
         calendar: Where days, weeks and months begin.
         order: What tables are ordered by.
         now: Epoch ms.
+        seconds: For how long sessions are counted that are not counted yet.
         year: Up to which day a year is read as a calendar; None for no calendar.
     """
 
@@ -104,6 +105,7 @@ class Wanted:
     calendar: Calendar
     order: Order
     now: int
+    seconds: float = 0.3
     year: date | None = None
 
     @property
@@ -164,7 +166,7 @@ class BoardReader:
             StoreError: The store cannot be read.
         """
         opened: AbstractContextManager[Rollups] = await self._library.read(
-            lambda db: open_rollups(db, self._prices))
+            lambda db: open_rollups(db, self._prices, seconds=wanted.seconds))
         stats = await self._library.read(lambda db: opened.__enter__())
         try:
             board = await self._library.read(_over_time, stats, wanted)

@@ -119,7 +119,7 @@ class StatsScreen(StackedScreen):
         """Remember the place; nothing is drawn any more."""
         self.model.selected = self.view.selected
         self.model.scrolled = self.view.scroll_offset.y
-        self.model.changed = lambda: None
+        self.model.detach()
 
     def store_changed(self) -> None:
         """Read it again; what is selected stays selected."""

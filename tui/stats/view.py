@@ -123,6 +123,8 @@ class StatsView(LineView):
 
     def renew(self) -> None:
         """Build the page again; the selected spot stays selected, on its row of the screen."""
+        if not self.size.width:
+            return
         before = self.spot
         offset = before.top - self.scroll_offset.y if before is not None else 0
         self.page_now = self._build(self.cells, self.selected)
@@ -172,6 +174,15 @@ class StatsView(LineView):
         return "background"
 
     # Moving
+
+    @property
+    def page(self) -> int:
+        """The rows of one column that fit on the screen."""
+        spot, height = self.spot, self.scrollable_content_region.height
+        first, column = (spot.top, spot.column) if spot is not None else (0, 0)
+        rows = {one.top for one in self.page_now.spots
+                if one.column == max(0, column) and first <= one.top < first + height}
+        return max(1, len(rows) - 1)
 
     def select(self, key: Key | None) -> None:
         """Select a spot and make it visible."""
@@ -247,10 +258,11 @@ class StatsView(LineView):
             return
         spots = self.page_now.spots
         if spot.column < 0:
-            same = [one for one in spots if one.key[0] == spot.key[0] and one.column < 0]
-            at = same.index(spot) + by
-            if 0 <= at < len(same):
-                self.select(same[at].key)
+            row = sorted((one for one in spots if one.column < 0 and one.top == spot.top),
+                         key=lambda one: one.left)
+            at = row.index(spot) + by
+            if 0 <= at < len(row):
+                self.select(row[at].key)
             return
         beside = [one for one in spots if one.column == spot.column + (1 if by > 0 else -1)
                   and one.column >= 0]
