@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.screen import Screen
 from textual.widgets import Input
 
 from tests.tui.seeded import SESSION, long_talk, make_store
@@ -18,6 +20,7 @@ from tui.keys.finding import rank
 from tui.keys.footer import BottomLine
 from tui.keys.prompt import PromptLine
 from tui.kit.line_view import LineView
+from tui.stats.screen import StatsScreen
 
 
 @pytest.mark.parametrize(("typed", "better", "worse"), [
@@ -54,7 +57,8 @@ CALLED = [
     ("resume", "Continue"), ("continue", "Continue"), ("export", "Save"), ("save", "Save"),
     ("share", "Save"), ("delete", "Forget"), ("forget", "Forget"), ("title", "Rename"),
     ("rename", "Rename"), ("revert", "Undo"), ("undo", "Undo"), ("hide", "Hide"),
-    ("statistics", "Stats"), ("sources", "Sources"), ("sync", "Sync now"), ("import", "Import"),
+    ("statistics", "Statistics"), ("sources", "Sources"), ("sync", "Sync now"),
+    ("import", "Import"),
     ("star", "Star"), ("tag", "Tags"), ("redo", "Redo"), ("restore", "Restore"),
     ("grep", "Search"), ("shortcuts", "Keys"),
 ]
@@ -92,17 +96,22 @@ async def test_a_command_that_cannot_run_says_why(tmp_path: Path) -> None:
         assert app.screen is palette
 
 
-@pytest.mark.parametrize(("typed", "shown"), [("sources", "Claude Code"), ("stats", "sessions")])
-async def test_sources_and_figures_are_screens(typed: str, shown: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("typed", "kind", "shown"), [
+    ("sources", LinesDialog, "Claude Code"), ("stats", StatsScreen, "Nothing was counted"),
+])
+async def test_sources_and_figures_are_screens(
+    typed: str, kind: type[Screen[Any]], shown: str, tmp_path: Path
+) -> None:
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)
         await pilot.press(*typed, "enter")
         await settled(app, pilot)
-        assert isinstance(app.screen, LinesDialog)
+        assert isinstance(app.screen, kind)
         view = app.screen.query_one(LineView)
-        assert shown in "".join(view.line_at(n).text for n in range(20)) or typed == "stats"
-        assert "esc close" in app.screen.query_one(BottomLine).render_line(0).text
+        assert shown in "".join(view.line_at(n).text for n in range(20))
+        back = "esc close" if typed == "sources" else "esc back"
+        assert back in app.screen.query_one(BottomLine).render_line(0).text
         await pilot.press("q")
         assert len(app.screen_stack) == 1
 

@@ -44,6 +44,7 @@ PLACES: dict[str, tuple[Scope, list[Said], Sequence[str]]] = {
     "tree": ("tree", PLAIN, ("T",)),
     "details": ("details", PLAIN, ("d",)),
     "search": ("search", PLAIN, ("S", "tab")),
+    "stats": ("stats", PLAIN, ("dollar_sign",)),
 }
 """By name: a scope, what is in the store, and the keys that lead there from the list."""
 
@@ -120,5 +121,5 @@ async def test_no_key_is_without_an_answer(
 
 
 def test_what_may_be_quiet_is_there() -> None:
-    ids = {command.id for command in commands("main") + commands("search")}
+    ids = {command.id for command in commands("main") + commands("search") + commands("stats")}
     assert ids >= set(QUIET)

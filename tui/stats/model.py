@@ -92,6 +92,7 @@ class StatsModel:
         self.failure = ""
         self.prices: PriceTable | None = None
         self.changed: Callable[[], None] = _nothing
+        self._laid_over = settings.prices
         self._reader: BoardReader | None = None
         self._rests_until = 0.0
         self._stale = False
@@ -237,7 +238,7 @@ class StatsModel:
 
     async def _read_pieces(self) -> None:
         if self._reader is None:
-            self.prices = await asyncio.to_thread(load_prices)
+            self.prices = await asyncio.to_thread(load_prices, self._laid_over)
             self._reader = BoardReader(self.library, self.prices)
         now, zone = self.library.clock(), self.calendar.zone
         wanted = Wanted(
