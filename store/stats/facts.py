@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from store.conversation.outcomes import outcome_of, tool_name
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
-from store.engine.values import amount, decoded, number, text
+from store.engine.values import decoded, number, text
 from store.prices.table import REQUEST_SIZES
 from store.queries.details import messages_of
 from store.queries.running_totals import OwnCost, RunningTotals
@@ -27,6 +27,8 @@ LONGEST_PAUSE_MS = 600_000
 """A longer gap in a turn is a wait for the user, and no active time."""
 LONGEST_TURNS = 5
 """Of each session so many turns are kept by name."""
+MOST_TOKENS = 1 << 40
+"""Of one answer and bucket; more is damage, and sums of it would overflow."""
 _LEAST_COST = 1e-9
 """Dollars; less than that is what sums of fractions differ by."""
 UNTOLD, TOLD, COVERED = 0, 1, 2
@@ -181,7 +183,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         _word(source.get("kind")) if isinstance(source, dict) else "",
         text(workspace) or "", _word(metadata.get("git_branch")), text(parent) or "",
         text(title) or "", _word(model.get("model_id")), _word(model.get("provider_id")),
-        number(updated_at), float(amount(cost)), metadata,
+        number(updated_at), _dollars(cost) or 0.0, metadata,
     )  # fmt: skip
 
 
@@ -276,6 +278,10 @@ class _Counting:
                 self._last = _quarter(at), model, provider
                 return
             spent = shared
+        spent = Spent.of(
+            [max(-MOST_TOKENS, min(each, MOST_TOKENS)) for each in spent.tokens],
+            _dollars(spent.cost) or None,
+        )
         own = metadata.get("backscroll")
         if said is not None and isinstance(own, dict) and own.get("cost_of"):
             self._covered_until = max(self._covered_until, at)
@@ -393,7 +399,8 @@ class _Counting:
                 gap for one, other in zip(moments, moments[1:], strict=False)
                 if (gap := other - one) <= LONGEST_PAUSE_MS
             )
-            found.append(LongTurn(max(0, moments[-1] - turn.at), turn.message_id, turn.at))
+            took = min(max(0, moments[-1] - turn.at), 1 << 62)
+            found.append(LongTurn(took, turn.message_id, turn.at))
         self.facts.longest = sorted(found, reverse=True)[:LONGEST_TURNS]
 
 
@@ -433,8 +440,8 @@ def _total_of(info: SessionInfo, shared: SharedAnswers) -> float:
     cost = _cost(info)
     totals = cost.get("totals")
     if not isinstance(totals, dict):
-        return float(amount(cost.get("usd")))
+        return _dollars(cost.get("usd")) or 0.0
     return sum(
-        max(0.0, amount(dollars) - shared.begun_at.get((info.id, counter), 0.0))
+        max(0.0, (_dollars(dollars) or 0.0) - shared.begun_at.get((info.id, counter), 0.0))
         for counter, dollars in totals.items()
     )

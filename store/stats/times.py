@@ -20,8 +20,8 @@ PERIODS: tuple[Period, ...] = ("hour", "day", "week", "month")
 
 _DAY = 96
 """Quarter hours of a day."""
-_LAST = 253_402_214_400_000 // QUARTER_MS
-"""Of the years of four digits, a day to spare; hostile times count as this one."""
+_LAST = 253_339_228_800_000 // QUARTER_MS
+"""The start of the year 9998: every period after it has an end. Later times count as this one."""
 _STEP = 7 * _DAY
 """Distance of looks at a zone's offset; no zone changes it twice within so little."""
 _EPOCH = datetime(1970, 1, 1)

@@ -19,9 +19,10 @@ from store.queries import (
     sessions,
     transcript,
 )
-from store.queries.stats import context_tokens, spending
 from store.queries.summaries import summaries_of
+from store.stats.statistics import context_tokens
 from store.system.clock import system_clock
+from tests.store.counted import counted_by
 from tui.cli.output import Printer
 from tui.cli.transcript_text import TranscriptText
 
@@ -43,7 +44,7 @@ def look_at_all(database: Database) -> int:
     numbers = listing.rowids_of(database, [row.id for row in found])
     listing.rows_of(database, list(numbers.values()))
     lineage.families(database)
-    list(spending(database))
+    counted_by(database, "day")
     for row in found:
         _look_at(database, row.id, row.workspace_root)
     return len(found)

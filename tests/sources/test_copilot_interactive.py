@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from store.queries.stats import spending
 from store.sources.base.drafts import SessionDraft
 from store.sources.copilot import CopilotSource
 from tests.sources.grown import (
@@ -26,6 +25,7 @@ from tests.sources.grown import (
     words,
 )
 from tests.sources.test_copilot import SID, Events, read
+from tests.store.counted import counted
 
 ROOT = Path(__file__).parent.parent / "data" / "copilot_forked"
 MAIN = "07f25469-a5b0-4f91-ac66-6c561804c43d"
@@ -103,9 +103,9 @@ def test_the_fork_and_its_subagent_are_copies(sample: dict[str, SessionDraft]) -
 
 def test_nothing_is_counted_twice(tmp_path: Path) -> None:
     database = synced(CopilotSource(), ROOT, tmp_path / "store.db")
-    (all_of_it,) = spending(database)
+    all_of_it = counted(database)
     # Seven answers and a summary, two answers of the subagent, two of the fork's own.
-    assert (all_of_it.answers, all_of_it.spent["input"]) == (12, 12 * 900)
+    assert (all_of_it.answers, all_of_it.tokens[0]) == (12, 12 * 900)
     database.connection.close()
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from store.engine.database import in_transaction, open_database
 from store.queries.sessions import SessionFilter, page, resolve
-from store.queries.stats import spending
 from store.resume.planning import note_exported, write_file
 from store.resume.registry import AGENTS, plan
 from store.sources.registry import source
@@ -19,6 +18,7 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.verbs.fork import fork
 from store.verbs.marks import star_all
+from tests.store.counted import counted
 from tests.store.talks import Talk
 
 HOMES = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini",
@@ -48,7 +48,7 @@ def test_it_takes_the_forks_place(talk: Talk, tmp_path: Path, agent: str) -> Non
     answer = talk.message(session, "assistant", "two", usage={"input": 7, "output": 5})
     talk.message(session, "user", "three")
     talk.message(session, "assistant", "four", usage={"input": 9, "output": 6})
-    before = spending(talk.db, by="all")[0].spent
+    before = counted(talk.db).tokens
     made = in_transaction(talk.db, fork, session, answer, ids=talk.ids, now=talk.now).session_id
     in_transaction(talk.db, star_all, [made], now=talk.now)
     planned = plan(talk.db, resolve(talk.db, made), {}, tmp_path, agent)
@@ -62,7 +62,7 @@ def test_it_takes_the_forks_place(talk: Talk, tmp_path: Path, agent: str) -> Non
     metadata = json.loads(gone_on.metadata_json)
     assert metadata["lineage"]["kind"] == "fork" and metadata["user"]["star"] is True
     assert gone_on.title == "Fix it (2)"
-    assert spending(talk.db, by="all")[0].spent == before
+    assert counted(talk.db).tokens == before
     # Nothing is lost, and it is the user's to bring back.
     kept = resolve(talk.db, made)
     assert kept.archived_at is not None

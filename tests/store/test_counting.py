@@ -10,12 +10,13 @@ import pytest
 from store.engine.database import Database, open_database
 from store.errors import Ambiguous
 from store.queries import details, sessions
-from store.queries.stats import Spending, spending
 from store.sources.registry import source
+from store.stats.statistics import Figures
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.codex_lines import START, Lines, thread_id
+from tests.store.counted import counted, counted_by
 
 OTHER = "22222222-2222-4222-8222-222222222222"
 SAMPLES = Path(__file__).parents[1] / "data"
@@ -36,14 +37,14 @@ def synced(root: Path, kind: str = "claude-code") -> Database:
     return db
 
 
-def spent(folder: Path) -> Spending:
+def spent(folder: Path) -> Figures:
     """Sync a project folder's tree and return what was spent, in all and in the details."""
     root = folder.parents[1]
     db = synced(root)
-    (whole,) = spending(db)
+    whole = counted(db)
     ids = [row[0] for row in db.connection.execute("SELECT id FROM chat_sessions")]
     by_details = sum(details.timeline(db, session).spent.total for session in ids)
-    alone = sum(group.total for name in ids for group in spending(db, session_ids=[name]))
+    alone = sum(counted(db, [name]).total for name in ids)
     db.close()
     assert by_details == alone == whole.total
     return whole
@@ -189,19 +190,15 @@ class TestRunningTotals:
         for file in files:
             file.write(root)
         db = synced(root.parents[1])
-        (whole,) = spending(db)
-        titles = {group.group: group.cost_usd for group in spending(db, by="session")}
+        whole = counted(db)
+        titles = {key: each.told_usd for key, each in counted_by(db, "session").items()}
         sessions = dict(db.connection.execute(
             "SELECT json_extract(metadata_json, '$.source.id'), id FROM chat_sessions"
         ))  # fmt: skip
-        alone = {
-            name: group.cost_usd
-            for name, own in sessions.items()
-            for group in spending(db, session_ids=[own])
-        }
+        alone = {name: counted(db, [own]).told_usd for name, own in sessions.items()}
         db.close()
         assert alone == pytest.approx({name: titles[own] for name, own in sessions.items()})
-        return {"all": round(whole.cost_usd, 6)} | {
+        return {"all": round(whole.told_usd, 6)} | {
             name: round(value, 6) for name, value in alone.items()
         }
 
@@ -287,7 +284,7 @@ class TestCodexForks:
             fork.count(5000 + number, 1000)
             fork.write(home)
         db = synced(home, "codex")
-        (whole,) = spending(db)
+        whole = counted(db)
         db.close()
         return whole.total
 
@@ -317,7 +314,7 @@ class TestTwoFilesOfOneSession:
         for words in ("shared", "only here", "only there"):
             assert any(words in row[3] for row in rows), words
         assert all("shared" in row[3] for row in rows)
-        (whole,) = spending(db)
+        whole = counted(db)
         assert whole.total == total
         with pytest.raises(Ambiguous) as caught:
             sessions.resolve(db, rows[0][1] and self.name(db))

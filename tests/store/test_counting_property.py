@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.engine.database import open_database
-from store.queries.stats import spending
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.samples import SAMPLES, Sample, path_of
+from tests.store.counted import counted
 
 SUFFIXES = (" (1)", " - Copy", " copy 2", " (mira's conflicted copy 2026-11-20)", "-renamed")
 NAMES = {
@@ -36,9 +36,9 @@ def spent(target: Target) -> tuple[int, float]:
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(Path(folder) / "library.db", create=True)
         Sync(database, Settings(helpers=0)).run([target])
-        (whole,) = spending(database)
+        whole = counted(database)
         database.close()
-    return whole.total, round(whole.cost_usd, 6)
+    return whole.total, round(whole.told_usd, 6)
 
 
 def copy_beside(path: Path, chance: random.Random) -> None:

@@ -19,6 +19,7 @@ from store.stats.statistics import (
     Dimension,
     Span,
     Stack,
+    context_tokens,
     figures,
     longest_turns,
     open_rollups,
@@ -27,6 +28,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.verbs.fork import fork
+from store.verbs.rewind import rewind
 from tests.sources.samples import SAMPLES
 from tests.store.talks import START, Talk
 
@@ -316,3 +318,91 @@ def test_the_claude_code_sample_adds_up_to_what_was_served(tmp_path: Path) -> No
         expected["cache_read"], expected["cache_write"],
     )  # fmt: skip
     db.close()
+
+
+def test_copies_are_counted_once_and_hidden_turns_stay_spent(talk: Talk) -> None:
+    session = talk.session()
+    first = talk.message(session)
+    talk.call(session, input=10, output=2)
+    last = talk.message(session, "assistant", usage={"input": 3, "cache_read": 40})
+    for _ in range(2):
+        talk.now += 100_000
+        made = in_transaction(talk.db, fork, session, last, ids=talk.ids, now=talk.now)
+    talk.message(made.session_id, "assistant", usage={"output": 5})
+    in_transaction(talk.db, rewind, session, first, now=talk.now + 100_000)
+    whole = asked(talk.db).whole
+    assert (whole.sessions, whole.answers, whole.copies, whole.total) == (3, 3, 4, 60)
+    assert whole.tokens == (13, 7, 0, 40, 0)
+    by_session = totals(asked(talk.db, "session"))
+    assert by_session == {session: 55, made.session_id: 5} | {
+        other: 0 for other in by_session if other not in (session, made.session_id)
+    }
+
+
+def test_what_copies_cost_is_counted_once(own_talk: Talk) -> None:
+    talk = own_talk
+    one = talk.session()
+    first = talk.message(one, "assistant", usage={"input": 5}, cost_usd=0.25,
+                         model={"model_id": "opus"})  # fmt: skip
+    talk.message(one, "assistant", usage={"input": 1}, cost_usd=0.5, model={"model_id": "haiku"})
+    talk.db.connection.execute("UPDATE chat_sessions SET cost_usd = 0.75")
+    two = talk.session()
+    talk.message(two, "assistant", usage={"input": 5}, cost_usd=0.25, inherited_from=first,
+                 model={"model_id": "opus"})  # fmt: skip
+    talk.message(two, "assistant", usage={"input": 1}, cost_usd=1.0, model={"model_id": "haiku"})
+    # A source may know of more than its answers tell.
+    talk.db.connection.execute("UPDATE chat_sessions SET cost_usd = 1.5 WHERE id = ?", (two,))
+
+    def costs(by: Dimension) -> dict[str, float]:
+        return {group.key: group.figures.told_usd for group in asked(talk.db, by).groups}
+
+    assert asked(talk.db).whole.told_usd == 2.0
+    assert costs("session") == {one: 0.75, two: 1.25}
+    assert costs("model") == {"opus": 0.25, "haiku": 1.75}
+    assert list(costs("day").values()) == [2.0]
+
+
+def test_context_is_what_the_newest_visible_answer_left(talk: Talk) -> None:
+    session = talk.session()
+    assert context_tokens(talk.db, session) is None
+    first = talk.message(session, "assistant", usage={"input": 5, "cache_read": 100, "output": 9})
+    talk.message(session, "assistant", usage={"input": 500})
+    assert context_tokens(talk.db, session) == 500
+    in_transaction(talk.db, rewind, session, first, now=talk.now)
+    assert context_tokens(talk.db, session) == 114
+
+
+def test_after_a_compaction_its_summary_is_in_context(talk: Talk) -> None:
+    session = talk.session()
+    talk.message(session, "assistant", usage={"input": 9000, "cache_read": 500, "output": 80})
+    used = {"input": 9600, "output": 70, "reasoning": 5}
+    talk.message(session, "assistant", usage=used, compaction=True)
+    assert context_tokens(talk.db, session) == 70
+    # Grida counts the summary itself as what its marker was given.
+    talk.message(session, "assistant", usage={"input": 42}, compaction=True)
+    assert context_tokens(talk.db, session) == 42
+    talk.message(session, "assistant", usage={"input": 100, "output": 1, "reasoning": 2})
+    assert context_tokens(talk.db, session) == 103
+
+
+@pytest.mark.parametrize("at", [-(2**63), -1, 2**63 - 1, "soon", None])
+def test_hostile_rows_are_counted_within_bounds(talk: Talk, at: object) -> None:
+    session = talk.session(workspace_root="\x1b[2J")
+    write = talk.db.connection.execute
+    for value in (2**63 - 1, 2**62, -(2**63), 1e300, "many", None, {"a": 1}):
+        message = talk.message(session, "assistant", usage={"input": value}, cost_usd=value,  # type: ignore[dict-item]
+                               model={"model_id": value})  # fmt: skip
+        write("UPDATE chat_messages SET created_at = coalesce(?, created_at) WHERE id = ?",
+              (at, message))  # fmt: skip
+        data = {"type": "dynamic-tool", "toolName": value, "state": "output-available",
+                "resultProviderMetadata": {"backscroll": {"duration_ms": value}}}  # fmt: skip
+        talk.part(session, message, 9, data)
+        write("UPDATE chat_parts SET updated_at = 9223372036854775807 WHERE message_id = ?",
+              (message,))  # fmt: skip
+    talk.message(session)
+    write("UPDATE chat_sessions SET cost_usd = 1e308, metadata_json = '[1'")
+    for by in DIMENSIONS:
+        answer = asked(talk.db, by)
+        assert answer.whole.answers == 7
+        assert answer.whole.calls == 7
+        assert sum(group.figures.calls for group in answer.groups) == 7
