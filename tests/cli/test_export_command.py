@@ -60,7 +60,8 @@ def test_never_overwrites_without_force(run: Run, demo: Path, tmp_path: Path) ->
     assert result.err == f"backscroll: {file} exists already. Use --force to overwrite it.\n"
     assert file.read_text() == "mine"
     assert run("export", "retry-loop", "--to", "markdown", "--out", file, "--force").code == 0
-    assert file.read_text(encoding="utf-8").startswith("# Retry loop")
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("---\n") and "\n---\n\n# Retry loop" in text
     assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
 
 

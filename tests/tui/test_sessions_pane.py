@@ -138,7 +138,7 @@ async def test_a_session_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             await pilot.press(key)
             await settled(app, pilot)
     assert copied[:5] == ["ses_a", "Retry loop", "ses_a", "/w/api", "/x"]
-    assert copied[5].startswith("# Retry loop")
+    assert copied[5].startswith("---\n") and "\n---\n\n# Retry loop" in copied[5]
 
 
 async def test_archived_ones_are_marked(tmp_path: Path) -> None:
