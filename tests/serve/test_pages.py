@@ -54,6 +54,18 @@ class Visit:
         await self.page.until(f"{SCREEN}.includes({json.dumps(words)})")
         return str(await self.page.evaluate(SCREEN))
 
+    async def click(self, words: str) -> None:
+        """Click the first place in the terminal that shows some words."""
+        x, y = await self.page.evaluate(
+            f"(() => {{ const lines = {SCREEN}.split('\\n'), words = {json.dumps(words)};"
+            " const row = lines.findIndex(line => line.includes(words)), shown = served.terminal;"
+            " const at = document.querySelector('.xterm-screen').getBoundingClientRect();"
+            " return [at.x + (lines[row].indexOf(words) + 0.5) * at.width / shown.cols,"
+            " at.y + (row + 0.5) * at.height / shown.rows]; })()")
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.page.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left",
+                                 clickCount=1)
+
     async def hides(self, words: str) -> None:
         await self.page.until(f"!{SCREEN}.includes({json.dumps(words)})")
 
@@ -131,9 +143,13 @@ async def test_the_page_shows_the_list_and_nothing_comes_from_elsewhere(served: 
     await page.close()
 
 
-async def test_keys_and_the_size_of_the_window_reach_the_browser(served: Served) -> None:
+async def test_keys_the_mouse_and_the_size_of_the_window_reach_the_browser(
+    served: Served,
+) -> None:
     visit = await served.visit(served.open.new_link())
-    await visit.shows("Session 1")
+    await visit.shows("changed")
+    await visit.click("Session 1")
+    await visit.page.until(f"{SCREEN}.split('\\n')[1].includes('Session 1')")
     await visit.page.press("j", "g", "enter")
     await visit.shows("where is the needle")
     await visit.page.press("?")

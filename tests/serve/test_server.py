@@ -25,7 +25,7 @@ LINK = re.compile(r"http://([^/]+)/\?token=([\w-]{43})")
 async def test_no_process_of_a_page_outlives_the_server(tmp_path: Path, way: int) -> None:
     path = put(tmp_path / "s.db", some(2))
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tui", "serve", "--store", str(path), "--read-only",
+        sys.executable, "-m", "tui", "serve", "--store", str(path),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
@@ -51,9 +51,13 @@ async def test_no_process_of_a_page_outlives_the_server(tmp_path: Path, way: int
                 environment = Path(f"/proc/{pid}/environ").read_bytes()
                 for secret in (token, key, "token"):
                     assert secret.encode() not in line + environment
+            async with asyncio.timeout(60):
+                while not (helpers := children(page)):  # What keeps the index.
+                    await asyncio.sleep(0.01)
             server.send_signal(way)
             await server.wait()
-            await gone(page)
+            for pid in (page, *helpers):
+                await gone(pid)
     _, said = await server.communicate()
     assert token.encode() not in said
     assert server.returncode == (0 if way != signal.SIGKILL else -signal.SIGKILL)
