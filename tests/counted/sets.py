@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from pathlib import Path
 
 from store.sync.targets import Target
 from tests.counted.answers import Counted
 from tests.sources.samples import DATA, SAMPLES, Sample, path_of
 
-_READERS = {"kilo": "opencode"}
+_READERS = {"kilo": "opencode", "continue": "continue_"}
 """Readers that are not named as their source."""
-_UNCOUNTED: frozenset[str] = frozenset()
-"""Sources that report no tokens, costs or answers."""
+UNTIMED = frozenset({"continue"})
+"""Sources whose files have no times, so that days are those of the files themselves."""
+UNANSWERED = frozenset({"goose"})
+"""Sources that do not tell where an answer ends."""
+
+
+def _has_reader(sample: Sample) -> bool:
+    return importlib.util.find_spec(f"tests.counted.{_reader(sample.kind)}") is not None
+
+
+def _reader(kind: str) -> str:
+    return _READERS.get(kind, kind.replace("-", "_"))
 
 
 def _cases() -> list[Sample]:
@@ -23,7 +34,7 @@ def _cases() -> list[Sample]:
 
 
 SETS = [
-    *(sample for sample in SAMPLES if sample.kind not in _UNCOUNTED),
+    *filter(_has_reader, SAMPLES),
     Sample("codex", "codex/0.36.0"),
     Sample("codex", "codex/0.58.0"),
     Sample("claude-code", "cases/16-call-ids-repeated/claude"),
@@ -35,8 +46,8 @@ SETS = [
 
 def counted(kind: str, root: Path) -> list[Counted]:
     """Return what the reader of a source counts."""
-    name = _READERS.get(kind, kind.replace("-", "_"))
-    found: list[Counted] = importlib.import_module(f"tests.counted.{name}").counted(root)
+    reader = importlib.import_module(f"tests.counted.{_reader(kind)}")
+    found: list[Counted] = reader.counted(root)
     return found
 
 
