@@ -84,7 +84,7 @@ def test_the_link_is_opened_from_a_private_file(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(1))
     opener = tmp_path / "opener"
     opener.write_text('#!/bin/sh\nfile="${1#file://}"\necho "opened $1"\n'
-                      'stat -c "mode %a" "$file"; cat "$file"; echo; echo seen\n')
+                      'stat -c "mode %a" "$file"; cat "$file"; echo; echo seen; sleep 600\n')
     opener.chmod(0o755)
     environment = dict(os.environ) | {"BROWSER": f"{opener} %s", "DISPLAY": ":none"}
     command = [sys.executable, "-m", "tui", "serve", "--store", str(path), "--open"]

@@ -10,8 +10,10 @@ import socket
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from html import escape
 from pathlib import Path
+from threading import Thread
 
 from aiohttp import web
 
@@ -72,7 +74,7 @@ class Served:
         if asks:
             with contextlib.suppress(NotImplementedError):
                 loop.add_reader(sys.stdin.fileno(), self._asked)
-        with _opened(url) if self._opens else contextlib.nullcontext():
+        with self._opened(url) if self._opens else contextlib.nullcontext():
             await self._stopped.wait()
 
     def _print_link(self) -> str:
@@ -86,6 +88,28 @@ class Served:
             self._print_link()
         else:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+    @contextlib.contextmanager
+    def _opened(self, url: str) -> Iterator[None]:
+        """Open a link in the desktop's web browser.
+
+        It is handed over in a private file: the arguments of a program can be read by every user of
+        the machine. Without a desktop nothing is opened: a text browser would take the terminal.
+        """
+        if sys.platform == "linux" and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
+            _tell("there is no desktop here; open the link yourself")
+            yield
+            return
+        path = private_folder(scratch_dir() / "serve") / f"link-{os.getpid()}.html"
+        path.unlink(missing_ok=True)
+        self.web.used = partial(path.unlink, missing_ok=True)
+        try:
+            write_link(path, url)
+            # Some ways to open it last as long as the web browser does.
+            Thread(target=webbrowser.open, args=(path.as_uri(),), daemon=True).start()
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 @contextlib.asynccontextmanager
@@ -141,27 +165,6 @@ def _listening(address: str, port: int) -> socket.socket:
         raise Refused(
             f"cannot listen on {address} port {port}: {error.strerror or error}") from error
     return made
-
-
-@contextlib.contextmanager
-def _opened(url: str) -> Iterator[None]:
-    """Open a link in the desktop's web browser.
-
-    It is handed over in a private file: the arguments of a program can be read by every user of
-    the machine. Without a desktop nothing is opened: a text browser would take the terminal.
-    """
-    if sys.platform == "linux" and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
-        _tell("there is no desktop here; open the link yourself")
-        yield
-        return
-    path = private_folder(scratch_dir() / "serve") / f"link-{os.getpid()}.html"
-    path.unlink(missing_ok=True)
-    try:
-        write_link(path, url)
-        asyncio.get_running_loop().run_in_executor(None, webbrowser.open, path.as_uri())
-        yield
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def write_link(path: Path, url: str) -> None:

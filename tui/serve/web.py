@@ -111,12 +111,13 @@ class Web:
 
     async def _headers(self, request: web.BaseRequest, answer: web.StreamResponse) -> None:
         """Set the headers that every answer has."""
-        host = request.headers.get("Host", "") if self._host_is_known(request) else "'none'"
+        known = self._host_is_known(request)
+        connects = f"ws://{request.headers['Host']}" if known else "'none'"
         answer.headers.update({
             "Content-Security-Policy": (
                 "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
                 f" script-src 'self' 'sha256-{_AGAIN_HASH}'; style-src 'self' 'unsafe-inline';"
-                f" font-src 'self'; connect-src ws://{host}"),
+                f" font-src 'self'; connect-src {connects}"),
             "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
             "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
