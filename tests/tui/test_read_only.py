@@ -147,6 +147,15 @@ def test_no_library_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not library_path().exists()
 
 
+def test_an_empty_library_is_shown_as_it_is(tmp_path: Path) -> None:
+    put(library_path(), [])
+    before = files(tmp_path)
+    library = startup.open_library(None, None, limits=READ_ONLY)
+    assert library.name == "library" and library.headline is None
+    library.database.close()
+    assert files(tmp_path) == before
+
+
 def test_an_old_library_is_not_migrated(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(1))
     connection = sqlite3.connect(path)

@@ -1,8 +1,9 @@
 """Show the browser in a web page.
 
 Prints a link that works once. Only this machine can open it, unless --listen names another
-address. A page can do what you can do at the terminal, but start other programs; with --read-only
-it changes nothing and writes no file. It needs the extra: pip install 'backscroll[serve]'.
+address. A page can do what you can do at the terminal, except start other programs; with
+--read-only it changes nothing and writes no file. It needs the extra: pip install
+'backscroll[serve]'.
 """
 
 from __future__ import annotations

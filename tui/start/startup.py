@@ -40,7 +40,7 @@ def open_library(
     """
     if limits.read_only is not None and not demo:
         _refuse_to_make(target, store)
-    library = _opened(target, store, demo=demo)
+    library = _opened(target, store, demo=demo, makes=limits.read_only is None)
     library.limits = limits
     if not library.is_kept:
         library.sync_targets = None
@@ -79,7 +79,15 @@ def _refuse_to_make(target: str | None, store: str | None) -> None:
             " --read-only to migrate it")
 
 
-def _opened(target: str | None, store: str | None, *, demo: bool) -> Library:
+def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -> Library:
+    """Open what is to be shown.
+
+    Args:
+        target: As in ``open_library``, like the next two.
+        store: The store.
+        demo: Show the demo.
+        makes: Whether a library that is missing or empty is made, or the demo shown for it.
+    """
     if demo:
         return demo_library(None)
     if target is not None:
@@ -88,7 +96,7 @@ def _opened(target: str | None, store: str | None, *, demo: bool) -> Library:
         path = _store_path(store)
         return Library.open(path, path.name)
     path = library_path()
-    if not path.exists() or is_empty(path):
+    if makes and (not path.exists() or is_empty(path)):
         return _first_time(path)
     library = Library.open(path, "library")
     library.sync_targets = ()
