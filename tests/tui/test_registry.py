@@ -24,6 +24,7 @@ from tui.kit.key_hints import DEFAULTS
 from tui.main.screen import MainScreen
 from tui.search.screen import SearchScreen
 from tui.sessions.pane import SessionsPane
+from tui.share.screen import ShareScreen
 from tui.stats.screen import StatsScreen
 from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
@@ -31,8 +32,8 @@ from tui.tree.screen import TreeScreen
 OWNERS: dict[Scope, type[CommandOwner]] = {
     "app": BackscrollApp, "main": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
-    "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "dialog": Dialog,
-    "prompt": PromptLine,
+    "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "share": ShareScreen,
+    "dialog": Dialog, "prompt": PromptLine,
 }
 
 

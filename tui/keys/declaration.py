@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
     "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "search",
-    "stats", "dialog", "prompt",
+    "stats", "share", "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
@@ -21,6 +21,7 @@ SCOPE_NAMES: dict[Scope, str] = {
     "details": "Details",
     "search": "Search",
     "stats": "Statistics",
+    "share": "Share",
     "dialog": "Dialogs",
     "prompt": "Lines to type into",
 }
@@ -35,6 +36,7 @@ SCOPE_PLACES: dict[Scope, str] = {
     "details": "in the details",
     "search": "in the search",
     "stats": "in the statistics",
+    "share": "while sharing",
 }
 """Where the keys of a scope act, to end a sentence with."""
 

@@ -12,6 +12,7 @@ from tui.keys.prompt import PROMPT_COMMANDS
 from tui.main.commands import APP_COMMANDS, MAIN_COMMANDS
 from tui.search.commands import SEARCH_COMMANDS
 from tui.sessions.commands import SESSION_COMMANDS
+from tui.share.commands import SHARE_COMMANDS
 from tui.stats.commands import STATS_COMMANDS
 from tui.transcript.commands import TRANSCRIPT_COMMANDS
 from tui.tree.commands import TREE_COMMANDS
@@ -27,6 +28,7 @@ COMMANDS: tuple[AnyCommand, ...] = (
     *DETAILS_COMMANDS,
     *SEARCH_COMMANDS,
     *STATS_COMMANDS,
+    *SHARE_COMMANDS,
     *DIALOG_COMMANDS,
     *PROMPT_COMMANDS,
 )

@@ -366,6 +366,22 @@ class MainScreen(CommandPane, Screen[None]):
 
         await self._of_session(export_session)
 
+    async def share(self) -> None:
+        """Choose what of the session, or of the marked ones, goes out."""
+        from tui.verbs.library import share_sessions
+
+        await self.sessions.catch_up()
+        session_id = self.session_meant()
+        if session_id is None:
+            return
+        marked = list[str]()
+        if self.panes.focused == "sessions" and self.sessions.selection.marks:
+            marked = [each.id for each in await self.sessions.targets.chosen()]
+        shown = self.transcript.shown if self.transcript is not None else None
+        here = shown is not None and shown.has_parts and shown.session_id == session_id
+        await asking(self, share_sessions(
+            self.host, marked or [session_id], shown.message_id if shown and here else None))
+
     async def forget(self) -> None:
         """Remove the session permanently."""
         from tui.verbs.library import forget_session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -61,6 +61,33 @@ async def export_session(host: Host, session_id: str) -> None:
         ChooseDialog("Save session as", options, about=title, verb="choose the file", start=start))
     if chosen is not None:
         await host.push_screen_wait(ExportScreen(host.library.path, session_id, chosen, title))
+
+
+async def share_sessions(
+    host: Host, session_ids: Sequence[str], message_id: str | None
+) -> None:
+    """Show the screen on which one chooses what of some sessions goes out.
+
+    Args:
+        host: The app.
+        session_ids: The sessions.
+        message_id: The message that is selected in the only session; None where none is.
+    """
+    from store.sharing.masks import Masking, Masks
+    from store.sharing.settings import masking_of
+    from tui.share.outgoing import Outgoing
+    from tui.share.screen import ShareScreen
+
+    found = await ask_store(host, get, session_ids[0])
+    if found is None or found.value is None:
+        return
+    one = len(session_ids) == 1
+    masking = masking_of(host.settings.masks)
+    outgoing = Outgoing(
+        host.library.path, session_ids, message_id if one else None, masking)
+    masked = Masks(Masking()).mask(found.value.title or "untitled")
+    title = quoted(masked) if one else counted(len(session_ids), "session")
+    await host.push_screen(ShareScreen(outgoing, title))
 
 
 async def forget_session(host: Host, session_id: str) -> None:

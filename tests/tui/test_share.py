@@ -1,0 +1,81 @@
+"""The screen that shares a session: choices, masks that are let through, preview and file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from tests.tui.seeded import SESSION, message_id
+from tests.tui.test_masked_view import KEY, PASSWORD, secretive
+from tests.tui.verbs_app import Running, drawn, running
+from tui.share.screen import ShareScreen
+
+
+async def share(run: Running) -> ShareScreen:
+    await run.open(SESSION, message_id(0))
+    await run.press("at")
+    assert isinstance(run.app.screen, ShareScreen)
+    return run.app.screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_what_goes_out_is_seen_before(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=size) as run:
+        screen = await share(run)
+        seen = drawn(screen)
+        assert "markdown" in seen and "GitHub token" in seen and "What goes out" in seen
+        assert "[masked GitHub token]" in seen and KEY[4:12] not in seen
+        assert screen.seen is not None and PASSWORD not in screen.seen.text
+        assert f"GitHub token {screen.seen.counts['GitHub token']}" in seen
+
+
+async def test_choices_change_what_goes_out(tmp_path: Path) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        await run.press("j", "l", "j", "j", "h")
+        assert (screen.choices.messages, screen.choices.outputs) == ("from", "none")
+        assert screen.seen is not None and "[left out]" in screen.seen.text
+        await run.press("j", "enter")
+        assert not screen.choices.secrets and KEY in screen.seen.text
+        assert "not masked" in drawn(screen)
+
+
+async def test_a_single_mask_is_let_through(tmp_path: Path) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        await run.press("exclamation_mark")
+        listed = drawn(run.app.screen)
+        assert "GitHub token" in listed and "(40 characters)" in listed and KEY[4:] not in listed
+        await run.press("enter", "j", "enter", "escape")
+        assert screen.seen is not None and KEY in screen.seen.text
+        assert PASSWORD not in screen.seen.text
+
+
+async def test_the_file_is_what_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        assert screen.seen is not None
+        text, there = screen.seen.text, tmp_path / "there.md"
+        there.write_text("mine")
+        await run.press("w")
+        run.app.screen.query_one(Input).value = str(there)
+        await run.quiet()
+        await run.press("enter")
+        assert there.read_text() == "mine"
+        await run.press("enter")
+        assert there.read_text() == text
+        assert "Shared" in run.last
+        assert not isinstance(run.app.screen, ShareScreen)
+
+
+async def test_marked_sessions_go_out_together(tmp_path: Path) -> None:
+    from tests.tui.stores import put, some
+
+    async with running(put(tmp_path / "s.db", some(3)), size=(120, 40)) as run:
+        await run.press("1", "space", "space", "at")
+        screen = run.app.screen
+        assert isinstance(screen, ShareScreen)
+        assert screen.choices.format.several and "2 sessions" in drawn(screen)

@@ -1,0 +1,153 @@
+"""What goes out: the choices, and what they make of a session, looked at before it is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from typing import Literal, NamedTuple
+
+from store.engine.database import Database
+from store.engine.opening import open_target
+from store.exports.files import Prepared, prepare
+from store.exports.reading import View
+from store.exports.registry import FORMATS, Format
+from store.exports.selection import Outputs, Selection
+from store.sharing.masks import Masked, Masking
+
+Messages = Literal["all", "from", "until", "context", "hidden"]
+MESSAGES: dict[Messages, str] = {
+    "all": "all that are visible", "from": "from the selected one on",
+    "until": "up to the selected one", "context": "what the model would be sent now",
+    "hidden": "all, hidden ones too",
+}
+OUTPUTS: dict[Outputs, str] = {"all": "in full", "short": "the first lines", "none": "left out"}
+MOST_SHOWN = 100_000
+"""Characters of a preview."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What goes out, and how.
+
+    Attributes:
+        messages: Which messages.
+        let_through: What is not masked, by its value.
+    """
+
+    format: Format
+    messages: Messages = "all"
+    images: bool = True
+    outputs: Outputs = "all"
+    secrets: bool = True
+    emails: bool = False
+    home: bool = False
+    let_through: frozenset[str] = frozenset()
+
+
+class Outgoing(NamedTuple):
+    """The sessions that go out.
+
+    Attributes:
+        store: Their store.
+        sessions: Their ids; several where the format can hold them.
+        message_id: The message that is selected; None where none is.
+        masking: What the config masks.
+    """
+
+    store: Path | str
+    sessions: Sequence[str]
+    message_id: str | None
+    masking: Masking
+
+    def prepared(self, database: Database, choices: Choices, out: Path | None = None) -> Prepared:
+        """Return what is written.
+
+        Args:
+            database: The store, open.
+            choices: What goes out.
+            out: Where it is written.
+
+        Raises:
+            Refused: An own rule cannot be used, or the format holds one session only.
+        """
+        ends = choices.messages in ("from", "until")
+        selection = Selection(
+            self.message_id if choices.messages == "from" else None,
+            self.message_id if choices.messages == "until" else None,
+            images=choices.images, outputs=choices.outputs)
+        views: dict[Messages, View] = {"context": "context", "hidden": "hidden"}
+        view: View = views.get(choices.messages, "display")
+        masking = replace(
+            self.masking, secrets=choices.secrets, emails=choices.emails, home=choices.home,
+            let_through=self.masking.let_through | choices.let_through)
+        return prepare(
+            database, self.sessions[0], choices.format, view=view, masked=masking.any,
+            masking=masking, out=out, selection=selection if ends or selection != Selection()
+            else None, further=self.sessions[1:] if choices.format.several else (),
+            pictures=choices.images)
+
+    def write(self, choices: Choices, path: Path, *, replace: bool) -> int:
+        """Write the file and return its size in bytes.
+
+        Args:
+            choices: What goes out.
+            path: The file.
+            replace: Whether a file that is there is replaced.
+
+        Raises:
+            Refused: It cannot be written.
+        """
+        with closing(open_target(self.store)) as database:
+            return self.prepared(database, choices, path).write(path, replace=replace)
+
+    def file_in(self, folder: Path, choices: Choices) -> Path:
+        """Return the usual file of such an export in a folder."""
+        with closing(open_target(self.store)) as database:
+            return self.prepared(database, choices).path_in(folder)
+
+    def look(self, choices: Choices, stopped: Event) -> Look | None:
+        """Return what would be written; None where it was stopped.
+
+        Args:
+            choices: What goes out.
+            stopped: Set when it is no longer wanted.
+
+        Raises:
+            Refused: It cannot be made.
+        """
+        with closing(open_target(self.store)) as database:
+            made = self.prepared(database, choices)
+            size, shown, length = 0, list[str](), 0
+            for piece in made.pieces():
+                if stopped.is_set():
+                    return None
+                size += len(piece.encode("utf-8", "surrogatepass"))
+                if length < MOST_SHOWN:
+                    shown.append(piece)
+                    length += len(piece)
+            text = "".join(shown)[:MOST_SHOWN]
+        if choices.format.name == "html":
+            # A page is read as its text.
+            as_text = self.look(replace(choices, format=FORMATS["markdown"]), stopped)
+            text = as_text.text if as_text is not None else ""
+        return Look(text, size, made.masks.counts, made.masks.found)
+
+
+class Look(NamedTuple):
+    """What would be written.
+
+    Attributes:
+        text: Its beginning, as text.
+        size: In bytes.
+        counts: How much is masked, by kind.
+        masked: Each mask, with where it stands.
+    """
+
+    text: str
+    size: int
+    counts: Counter[str]
+    masked: list[Masked]
