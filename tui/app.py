@@ -534,6 +534,18 @@ class BackscrollApp(CommandOwner, CommandApp):
         """Switch between the dark and the light theme."""
         self.theme = "backscroll-light" if self.current_theme.dark else "backscroll-dark"
 
+    async def save_picture(self) -> None:
+        """Save what the screen shows as a picture and as text, into the current folder."""
+        from tui.kit.picture import save_picture
+
+        svg = self.export_screenshot(title="backscroll")
+        try:
+            path = await asyncio.to_thread(save_picture, svg, self.library.clock())
+        except (Refused, OSError) as error:
+            self.notify(f"The picture was not saved: {error}", severity="error")
+            return
+        self.notify(f"Saved {path} and the same as .txt")
+
     async def undo(self) -> None:
         """Undo the last change of the store."""
         from tui.verbs.undo import undo

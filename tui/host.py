@@ -255,6 +255,10 @@ class EveryScreen(Host, Protocol):
         """Switch between the dark and the light theme."""
         ...
 
+    async def save_picture(self) -> None:
+        """Save what the screen shows as a picture and as text."""
+        ...
+
     async def undo(self) -> None:
         """Undo the last change of the store."""
         ...

@@ -147,7 +147,7 @@ async def test_many_turns_share_columns_and_a_click_goes_to_one(tmp_path: Path) 
 
 async def test_m_changes_what_the_bars_stand_for(talk: Talk) -> None:
     async with details_of(talk) as (app, _, pilot):
-        await pilot.press("P", "P")
+        await pilot.press("m", "m")
         await pilot.pause()
         assert any(line.strip().startswith("duration") for line in app.lines)
 
@@ -164,7 +164,7 @@ async def test_a_session_that_is_gone_is_said_and_escape_leaves(talk: Talk) -> N
 async def test_keys_are_commands_with_help_and_reasons(talk: Talk) -> None:
     async with details_of(talk) as (app, screen, pilot):
         assert "enter open" in app.lines[-1] and app.lines[-1].endswith("? keys")
-        await pilot.press("]", "P")
+        await pilot.press("]", "m")
         await pilot.pause()
         assert [note.message for note in app._notifications] == ["Only the Turns tab has a chart"]
         found = {entry.title: entry for entry in entries_of(app.commands, [screen])}

@@ -66,6 +66,7 @@ SECOND_MEANINGS = {
     ("details.previous-tab", "shift+tab"): "the details have tabs where the main screen has panes",
     ("details.close", "d"): "the key that opened a screen closes it",
     ("tree.close", "T"): "the key that opened a screen closes it",
+    ("details.measure", "m"): "a place is marked by it; details have measures in place of places",
     ("stats.measure", "m"): "a place is marked by it; statistics have measures in place of places",
     ("stats.calendar", "c"): "a transcript has a context view, statistics have a calendar",
     ("stats.range-today", "1"): "digits choose a pane on the main screen, and a range here",
@@ -169,7 +170,7 @@ async def test_a_key_that_acts_elsewhere_says_where(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(app, pilot)
         app.notify = lambda words, **more: said.append(words)  # type: ignore[method-assign]
-        await pilot.press("f", "W", "f12", "ctrl+p", "escape", "slash", "f", "escape", "T")
+        await pilot.press("f", "W", "f11", "ctrl+p", "escape", "slash", "f", "escape", "T")
         await settled(app, pilot)
         assert isinstance(app.screen, TreeScreen)
         await pilot.press("s")

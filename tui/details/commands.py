@@ -53,7 +53,7 @@ DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     _command("open", ("enter",), "open",
              "Go to the turn, call or session of the line, or fold", "Read",
              lambda screen: screen.follow(), footer=10, available=_can_open),
-    _command("measure", ("P",), "measure", "Plot the next measure in the chart", "Read",
+    _command("measure", ("m",), "measure", "Plot the next measure in the chart", "Read",
              lambda screen: screen.next_measure(), footer=20, available=_has_measures),
     _command("next-tab", ("ctrl+right", "]", "tab"), "tabs",
              "Next tab: Turns, Session, Prompt, Tools, Files, Commands", "Move",

@@ -50,6 +50,10 @@ def _no_dialog(app: EveryScreen) -> str | None:
     return "Close this dialog first" if isinstance(app.screen, ModalScreen) else None
 
 
+def _can_save(app: EveryScreen) -> str | None:
+    return app.library.limits.no_files
+
+
 def _changeable(app: EveryScreen) -> str | None:
     return _no_dialog(app) or app.library.no_change
 
@@ -140,6 +144,10 @@ APP_COMMANDS: tuple[Command[EveryScreen], ...] = (
                 "Mask keys, passwords and tokens on the screen, or show them again", "Screen",
                 run=lambda app: app.toggle_masks(),
                 also="incognito hide secrets share privacy"),
+    _everywhere("picture", ("P", "f12"), "picture",
+                "Save what the screen shows as a picture (SVG) and as text", "Screen",
+                available=_can_save, run=lambda app: app.save_picture(),
+                also="screenshot svg image capture"),
     _everywhere("undo", ("U",), "undo", "Undo the last change", "Change", footer=75,
                 available=_changeable, run=lambda app: app.undo(),
                 also="revert take back"),
