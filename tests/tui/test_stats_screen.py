@@ -20,12 +20,12 @@ from tui.kit.glyphs import ASCII
 from tui.kit.lines import arrange, width_of
 from tui.main.screen import MainScreen
 from tui.stats import model as model_module
-from tui.stats.asking import csv_of
 from tui.stats.measures import MEASURES, covers
 from tui.stats.page import MORE, Shown, page_of
 from tui.stats.ranges import Between, Slot
 from tui.stats.reading import Board, Table, TimeBucket
 from tui.stats.screen import RangesBar, StatsScreen
+from tui.words.spending import figures_csv
 
 ONE, TWO, THREE, FOUR = (f"ses_{letter * 26}" for letter in "abcd")
 DAY = 86_400_000
@@ -331,7 +331,7 @@ def test_a_cost_that_is_not_known_is_not_zero() -> None:
     assert covers(one) == "of 1 of 3 answers" and MEASURES[0].words(one) == "$0.600+"
     unknown = Figures(answers=2, unknown_answers=2)
     assert MEASURES[0].words(unknown) == "not known"
-    rows = list(csv.reader(io.StringIO(csv_of([("=cmd()", unknown), ("a", one)]))))
+    rows = list(csv.reader(io.StringIO(figures_csv([("=cmd()", unknown), ("a", one)]))))
     assert rows[1][0] == "'=cmd()" and rows[1][rows[0].index("cost_usd")] == ""
-    assert rows[2][rows[0].index("answers_without_cost")] == "2"
+    assert rows[2][rows[0].index("unknown_answers")] == "2"
     assert Span(1, 2).start == 1

@@ -68,7 +68,7 @@ from store.text.neutral import neutral_line
 from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit.text import fit
-from tui.words.spending import copies_of, cost_words, covered_words, csv_of, figures_json
+from tui.words.spending import copies_of, cost_words, covered_words, csv_of, figures_json, flat
 from tui.words.status_line import DEFAULT, BadFormat, Shown, names_in, status_line
 
 EXAMPLES = (
@@ -309,19 +309,11 @@ def _csv(
         rows.append({"group": "(others)", "label": "(others)"} | _others(answer.others))
     if not only_windows and asked.by is None:
         rows.append({"group": "all", "label": "all"} | figures_json(answer.whole))
-    flat = [_flat(row) for row in rows]
+    cells = [flat(row) for row in rows]
     named: dict[str, Any] = {"agent": "", "name": ""} if only_windows else {
         "group": "", "label": ""} | figures_json(Figures())  # fmt: skip
-    heads = list(flat[0] if flat else _flat(named))
-    return csv_of(heads, [list(row.values()) for row in flat])
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with what is inside of its objects as columns of its own."""
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        flat |= _flat(value) if isinstance(value, dict) else {name: value}
-    return flat
+    heads = list(cells[0] if cells else flat(named))
+    return csv_of(heads, [list(row.values()) for row in cells])
 
 
 # Tables

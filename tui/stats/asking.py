@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from store.stats.statistics import Figures
-from store.usage import BUCKETS
 from tui.dialogs.ask import AskDialog
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.save import SaveScreen
 from tui.stats.ranges import BadRange, Range, day_of, parse_range
 from tui.stats.reading import Board
+from tui.words.spending import figures_csv
 
 if TYPE_CHECKING:
     from tui.host import Host
     from tui.stats.model import StatsModel
-
-COLUMNS = (
-    "group", "sessions", "turns", "answers", "copies", *(bucket.key for bucket in BUCKETS),
-    "total_tokens", "cost_usd", "estimated_usd", "answers_with_cost", "answers_without_cost",
-    "calls", "failed", "denied", "tool_ms", "active_ms",
-)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 async def ask_range(host: Host, model: StatsModel) -> Range | None:
@@ -61,7 +52,7 @@ async def save_figures(host: Host, model: StatsModel) -> None:
         "Save as CSV", options, about="figures of one table", verb="choose the file"))
     if chosen is not None:
         await host.push_screen_wait(
-            SaveScreen(csv_of(tables[chosen]), f"statistics-{chosen}", ".csv"))
+            SaveScreen(figures_csv(tables[chosen]), f"statistics-{chosen}", ".csv"))
 
 
 NamedFigures = tuple[str, Figures]
@@ -90,24 +81,3 @@ def tables_of(board: Board, model: StatsModel) -> Iterator[tuple[str, list[Named
         yield f"by {by}", rows
     if board.sessions:
         yield "busiest sessions", [(group.key, group.figures) for group in board.sessions]
-
-
-def csv_of(rows: Sequence[NamedFigures]) -> str:
-    """Return rows as CSV with a head; a cost that is not known is empty, not 0."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for name, one in rows:
-        cost = one.cost_usd
-        writer.writerow((
-            _plain(name), one.sessions, one.turns, one.answers, one.copies, *one.tokens,
-            one.total, "" if cost is None else round(cost, 6), round(one.estimated_usd, 6),
-            one.covered, one.unknown_answers, one.calls, one.failed, one.denied, one.tool_ms,
-            one.active_ms,
-        ))
-    return out.getvalue()
-
-
-def _plain(name: str) -> str:
-    """Return a name that no spreadsheet takes for a formula."""
-    return f"'{name}" if name.startswith(_FORMULA) else name

@@ -57,6 +57,20 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+def figures_csv(rows: Iterable[tuple[str, Figures]]) -> str:
+    """Return the figures of groups as CSV, by the name of each."""
+    heads = ["group", *flat(figures_json(Figures()))]
+    return csv_of(heads, ([name, *flat(figures_json(each)).values()] for name, each in rows))
+
+
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with what is inside of its objects as columns of its own."""
+    cells: dict[str, Any] = {}
+    for name, value in row.items():
+        cells |= flat(value) if isinstance(value, dict) else {name: value}
+    return cells
+
+
 def figures_json(found: Figures) -> dict[str, Any]:
     """Return figures by the names that JSON and CSV have for them; an unknown cost is None."""
     cost = found.cost_usd
