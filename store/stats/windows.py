@@ -82,6 +82,18 @@ def open_windows(db: Database, stats: Rollups, *, now: int) -> list[Window]:
         stats: Its counts.
         now: The present, epoch ms.
     """
+    found = windows_without_figures(db, stats, now=now)
+    return [with_figures(db, stats, window) for window in found]
+
+
+def windows_without_figures(db: Database, stats: Rollups, *, now: int) -> list[Window]:
+    """Return the windows that are open now; what was spent in them is not read yet.
+
+    Args:
+        db: The store.
+        stats: Its counts.
+        now: The present, epoch ms.
+    """
     recorded = _recorded(db, now)
     lengths = {(window.agent, window.length) for window in recorded}
     found = [window for window in recorded if window.end > now]
@@ -95,13 +107,21 @@ def open_windows(db: Database, stats: Rollups, *, now: int) -> list[Window]:
             if start is not None:
                 found.append(Window(agent, length, start, start + length))
     found.sort(key=lambda window: (window.agent, window.length, window.limit))
-    return [replace(window, figures=_spent(db, stats, window)) for window in found]
+    return found
 
 
-def _spent(db: Database, stats: Rollups, window: Window) -> Figures:
+def with_figures(db: Database, stats: Rollups, window: Window) -> Window:
+    """Return a window with what was spent in it; answers of its first minutes are read for that.
+
+    Args:
+        db: The store.
+        stats: Its counts.
+        window: The window.
+    """
     query = parse(f"agent:={quoted(window.agent)}", now=window.start)
     span = Span(window.start, window.end)
-    return figures(db, stats, by=None, span=span, query=query, zone=None).whole
+    spent = figures(db, stats, by=None, span=span, query=query, zone=None).whole
+    return replace(window, figures=spent)
 
 
 def _agents(stats: Rollups, now: int) -> list[str]:

@@ -18,6 +18,8 @@ from tests.tui.verbs_app import Running, drawn, running
 from tui.kit.guard import Guard
 from tui.kit.text_line import TextLine
 from tui.live.notifying import sequence
+from tui.stats import model as stats_model
+from tui.stats import reading as stats_reading
 
 LIST = (
     "s b V V V w w / a escape N escape # escape * U d down end escape 1 T j N escape # escape l "
@@ -31,7 +33,7 @@ TRANSCRIPT = (
 INSPECTOR = "O j ] O j w escape 3 ] O j ] O j ] / e enter n escape 3 p y Y escape 3 ? escape 3 G"
 NAMES = {
     "?": "question_mark", "/": "slash", "#": "number_sign", "*": "asterisk", ":": "colon",
-    ";": "semicolon", "{": "left_curly_bracket", "}": "right_curly_bracket",
+    ";": "semicolon", "$": "dollar_sign", "{": "left_curly_bracket", "}": "right_curly_bracket",
 }
 
 
@@ -78,6 +80,16 @@ async def test_files_and_commands_are_clean(store: Path) -> None:
         await run.open(ALL)
         seen = await walk(run, "2 d [ j end s / a enter escape [ j D j end escape s s end enter")
         assert seen >= {"DetailsScreen", "MainScreen"}
+
+
+async def test_statistics_are_clean(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TYPING_S", "RENEWED_EVERY_S", "RESTS"):
+        monkeypatch.setattr(stats_model, name, 0)
+    monkeypatch.setattr(stats_model, "COUNTS_S", 60)
+    monkeypatch.setattr(stats_reading, "MOST_WINDOWS", 2)
+    async with running(store, size=(110, 60)) as run:
+        seen = await walk(run, "$ j l m c / a escape w enter escape G up enter")
+        assert seen >= {"StatsScreen", "MainScreen", "ChooseDialog", "SaveScreen"}
 
 
 async def test_what_a_widget_forgets_is_caught_by_the_guard(store: Path) -> None:

@@ -18,6 +18,7 @@ from tests.tui.verbs_app import Running, drawn, running
 from tui.kit import glyphs as glyphs_module
 from tui.kit.glyphs import ASCII
 from tui.kit.lines import arrange, width_of
+from tui.kit.theme import text_pairs
 from tui.main.screen import MainScreen
 from tui.stats import model as model_module
 from tui.stats.measures import MEASURES, covers
@@ -25,6 +26,7 @@ from tui.stats.page import MORE, Shown, page_of
 from tui.stats.ranges import Between, Slot
 from tui.stats.reading import Board, Table, TimeBucket
 from tui.stats.screen import RangesBar, StatsScreen
+from tui.stats.view import highlighted
 from tui.words.spending import figures_csv
 
 ONE, TWO, THREE, FOUR = (f"ses_{letter * 26}" for letter in "abcd")
@@ -35,6 +37,7 @@ DAY = 86_400_000
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TYPING_S", "RENEWED_EVERY_S", "RESTS"):
         monkeypatch.setattr(model_module, name, 0)
+    monkeypatch.setattr(model_module, "COUNTS_S", 60)
 
 
 def said(at: int, *, cost: float | None, model: str, failed: bool = False) -> list[Said]:
@@ -301,6 +304,24 @@ def test_rows_without_colour_or_unicode_still_tell_agents_apart(
     page = page_of(shown_page(names, textured=True), 118, None)
     assert any("==" in line.text for line in page.lines)
     glyphs_module.glyphs.cache_clear()
+
+
+@pytest.mark.parametrize("selected", [None, ("time", str(START)), ("model", "codex")])
+def test_text_is_drawn_in_pairs_that_the_themes_keep_readable(selected: Any) -> None:
+    names = ["claude-code", "codex", "opencode", "gemini", "pi", "a", "b"]
+    allowed = set(text_pairs())
+    page = page_of(shown_page(names), 118, selected)
+    spot = page.by_key.get(selected)
+    for number, line in enumerate(page.lines):
+        if spot is not None and spot.top <= number < spot.bottom and spot.marks:
+            line = highlighted(line, spot.left, spot.right)
+        for piece, ink in (*line.runs, *line.right):
+            if not any(letter.isalnum() for letter in piece):
+                continue
+            role, *flags = ink.split()
+            ground = next((flag[3:] for flag in flags if flag.startswith("on:")), "background")
+            drawn_as = "muted" if role == "faint" and ground == "focus" else role
+            assert (drawn_as, ground) in allowed, (piece, ink)
 
 
 def test_a_table_is_unfolded() -> None:

@@ -30,7 +30,7 @@ RENEWED_EVERY_S, RESTS = 1.0, 4
 """Statistics are read again at most so often while the store changes, and rest for so many times
 as long as that took."""
 
-COUNTS_S, COUNTS_MOST_S = 0.3, 2.0
+COUNTS_S, COUNTS_MOST_S = 0.1, 2.0
 """How long a reading counts sessions that are not counted yet: the first one, and later ones."""
 
 Start = Callable[[Callable[[], Awaitable[None]], str], object]

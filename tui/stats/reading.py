@@ -31,7 +31,7 @@ from store.stats.statistics import (
     open_rollups,
 )
 from store.stats.times import Calendar
-from store.stats.windows import Window, open_windows
+from store.stats.windows import Window, windows_without_figures, with_figures
 from tui.state.library import Library
 from tui.stats.ranges import (
     Between,
@@ -46,7 +46,7 @@ from tui.stats.ranges import (
 
 MOST_GROUPS = 200
 """Groups of a table that are read; the rest is one row."""
-MOST_SESSIONS = 12
+MOST_SESSIONS, MOST_WINDOWS = 12, 12
 TABLES: tuple[Dimension, ...] = ("model", "tool", "workspace", "agent", "branch")
 """The tables of groups, those first that are seen first."""
 
@@ -105,7 +105,7 @@ class Wanted:
     calendar: Calendar
     order: Order
     now: int
-    seconds: float = 0.3
+    seconds: float
     year: date | None = None
 
     @property
@@ -184,7 +184,9 @@ class BoardReader:
             contexts = await self._library.read(_contexts, sessions)
             board = replace(board, sessions=sessions, turns=turns, contexts=contexts)
             yield board
-            windows = await self._library.read(_windows, stats, wanted)
+            windows = []
+            for window in await self._library.read(_windows, stats, wanted):
+                windows.append(await self._library.read(with_figures, stats, window))
             yield replace(board, windows=windows, done=True)
         finally:
             await self._library.read(lambda db: opened.__exit__(None, None, None))
@@ -276,4 +278,6 @@ def _contexts(db: Database, sessions: Sequence[Group]) -> list[InContext]:
 
 def _windows(db: Database, stats: Rollups, wanted: Wanted) -> list[Window]:
     # They are of all requests of an agent, so they are not shown beside narrowed figures.
-    return [] if wanted.query else open_windows(db, stats, now=wanted.now)
+    if wanted.query:
+        return []
+    return windows_without_figures(db, stats, now=wanted.now)[:MOST_WINDOWS]
