@@ -115,7 +115,7 @@ class Rollups:
         """Return how the answers of a charge are priced.
 
         Returns:
-            Whether their cost is told, can be estimated, or is unknown; and dollars per token
+            Whether their cost was recorded, can be estimated, or is unknown; and dollars per token
             of input, output, cache read, cache written, and cache written for an hour.
         """
         charge = self.charge(number)

@@ -186,11 +186,16 @@ class Selection:
             return
         self._is_based = True
         columns = ", ".join(f"{name} DEFAULT 0" for name in _ALL)
-        self._write(f"CREATE TEMP TABLE base (session INTEGER, model INTEGER, {columns})")
+        self._write(
+            f"CREATE TEMP TABLE base (session INTEGER, model INTEGER, {columns},"
+            " PRIMARY KEY (session, model)) WITHOUT ROWID"
+        )
         for source, sums, names in self._sources():
+            added = ", ".join(f"{name} = excluded.{name}" for name in names)
             self._write(
                 f"INSERT INTO temp.base (session, model, {', '.join(names)})"
-                f" SELECT r.session, r.model, {sums} FROM {source} GROUP BY 1, 2"
+                f" SELECT r.session, r.model, {sums} FROM {source} WHERE 1 GROUP BY 1, 2"
+                f" ON CONFLICT DO UPDATE SET {added}"
             )
 
     def whole(self) -> Figures:
@@ -216,6 +221,13 @@ class Selection:
         )
         for number, piece, sessions, *sums in rows:
             yield number, piece, _figures(_ALL, sums, sessions)
+
+    def sessions_by(self, group: str) -> Iterator[tuple[int, int]]:
+        """Yield how many sessions have an answer in each group of ``by_session``."""
+        self._make_base()
+        yield from self._write(
+            f"SELECT {group}, {_HAVE_ANSWERS} FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
+        )
 
     def largest(self, group: str, order: Order, limit: int) -> list[int]:
         """Return the numbers of the largest groups.

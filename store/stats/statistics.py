@@ -145,19 +145,20 @@ def _by_session(
     if by == "family":
         stats.make_families()
     group, part, others = _GROUPS[by], _part(stack, "b"), None
-    if limit is None:
+    largest = [] if limit is None else selection.largest(group, order, limit + 1)
+    if limit is None or len(largest) <= limit:
         groups = _collected(stats, selection.by_session(group, part))
     else:
-        largest = selection.largest(group, order, limit)
+        largest.pop()
         among = f"{group} IN ({', '.join(map(str, largest))})"
         groups = _collected(stats, selection.by_session(group, part, among))
         for _, _, rest in selection.by_session("NULL", None, f"NOT {among}"):
             others = rest
     _name(stats, by, groups)
     if part is not None:
-        for number, _, undivided in selection.by_session(group):
+        for number, sessions in selection.sessions_by(group):
             if number in groups:
-                groups[number].figures.sessions = undivided.sessions
+                groups[number].figures.sessions = sessions
     found = sorted(groups.values(), key=lambda each: (*_size(each.figures, order), each.key))
     return found, others
 
