@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import sqlite3
@@ -127,6 +128,22 @@ def test_cells_of_csv_are_no_formulas(run: Run, talk: Talk) -> None:
     assert unknown["cost_usd"] == "" and unknown["input"] == "70"
     assert run("stats", "--by", "all", "--csv").out.count("\n") == 2
     assert run("stats", "--query", "title:none", "--csv").out.startswith("group,label,sessions,")
+
+
+def test_a_session_has_its_family_beside_it(run: Run, talk: Talk) -> None:
+    parent = talk.session()
+    talk.message(parent, "assistant", usage={"input": 10}, cost_usd=0.75)
+    lineage = {"lineage": {"kind": "subagent"}}
+    child = talk.session("Helper", parent_id=parent, metadata_json=json.dumps(lineage))
+    talk.message(child, "assistant", usage={"input": 30}, cost_usd=0.25)
+    value = run("stats", parent, child, "--json").json
+    assert value["spent"]["cost_usd"] == 1.0 and value["families"][child] is None
+    found = value["families"][parent]
+    assert (found["spent"]["cost_usd"], found["spent"]["total"]) == (1.0, 40)
+    assert [(one["id"], one["kind"], one["share"]) for one in found["members"]] == [
+        (parent, None, 0.75), (child, "subagent", 0.25)]
+    assert run("stats", parent, "--json").json["spent"]["cost_usd"] == 0.75
+    assert "with the 1 session below it  $1.00 of 2 answers" in run("stats", parent).out
 
 
 def day(moment: int) -> str:

@@ -29,7 +29,10 @@ or null (of what --limit leaves out), "since", "until" (epoch ms or null), "zone
 "unknown_answers", "calls", "failed", "denied", "tool_ms" and "active_ms"; dollars are null if
 unknown. A group has also "group" (its key; "" without one), "label", "query" (opens its sessions),
 "start" and "end" (of a period). With sessions named, "context" has the tokens in the context of
-each now, by id (null if unknown). With --windows, a window has "agent", "name", "limit", "start",
+each now, by id (null if unknown), and "families" its figures together with the subagents and forks
+below it: {"spent": figures, "members": [{"id", "kind" (null for the session itself), "depth",
+"title", "share" (of the cost, else of the tokens; 0 to 1), "spent": figures}, ...]}, or null
+without any. With --windows, a window has "agent", "name", "limit", "start",
 "end", "recorded" (else guessed), "used_percent" and "seen_at" (or null), "spent": figures,
 "usd_per_hour" (or null) and "tokens_per_hour". --csv has the same columns; a text that a
 spreadsheet would take for a formula begins with an apostrophe.
@@ -49,6 +52,7 @@ from store.language import dates
 from store.language.query import Query, parse, quoted
 from store.prices.loading import load_prices
 from store.queries.sessions import resolve
+from store.stats.families import Family, family
 from store.stats.rollups import Rollups, open_rollups
 from store.stats.statistics import (
     Answer,
@@ -111,6 +115,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What is printed of a session that is named, beside its figures.
+
+    Attributes:
+        context: The tokens in its context now; None if unknown.
+        family: The session with its subagents and forks; None without any.
+    """
+
+    context: int | None
+    family: Family | None
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What is asked for.
 
@@ -164,12 +181,12 @@ def run(options: argparse.Namespace) -> int:
         with open_rollups(db, prices) as stats:
             answer = asked.figures(db, stats, by)
             windows = open_windows(db, stats, now=now) if options.windows else []
-        context = {name: context_tokens(db, name) for name in ids}
+        named = {name: Named(context_tokens(db, name), family(db, name, prices)) for name in ids}
     if not answer.coverage.whole:
         note(f"{answer.coverage.counted:,} of {answer.coverage.total:,} sessions are counted yet")
     if answer.why:
         note(f"Not everything was searched: {answer.why}")
-    _print(options, asked, answer, windows, context, config)
+    _print(options, asked, answer, windows, named, config)
     return 0
 
 
@@ -243,10 +260,13 @@ def _print_line(options: argparse.Namespace, db: Database, asked: Asked, prices:
 
 def _print(
     options: argparse.Namespace, asked: Asked, answer: Answer, windows: Sequence[Window],
-    context: dict[str, int | None], config: Settings,
+    named: dict[str, Named], config: Settings,
 ) -> None:  # fmt: skip
     if options.json:
-        found = _json(asked, answer, config) | {"context": context}
+        found = _json(asked, answer, config) | {
+            "context": {name: one.context for name, one in named.items()},
+            "families": {name: _family_json(one.family) for name, one in named.items()},
+        }
         if options.windows:
             found["windows"] = [_window_json(window, asked.now) for window in windows]
         print_json(found)
@@ -255,7 +275,7 @@ def _print(
     elif options.windows:
         _print_windows(Printer(), windows, asked.now)
     else:
-        _print_table(Printer(), asked, answer, context)
+        _print_table(Printer(), asked, answer, named)
 
 
 # JSON and CSV
@@ -286,6 +306,19 @@ def _group_json(group: Group, by: str | None) -> dict[str, Any]:
 def _others(found: Figures) -> dict[str, Any]:
     """Return the figures of what is left out; sessions of several groups do not add up."""
     return figures_json(found) | {"sessions": None}
+
+
+def _family_json(found: Family | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "spent": figures_json(found.whole),
+        "members": [
+            {"id": each.session_id, "kind": each.kind or None, "depth": each.depth,
+             "title": each.title, "share": found.share(each), "spent": figures_json(each.own)}
+            for each in found.members
+        ],
+    }  # fmt: skip
 
 
 def _window_json(window: Window, now: int) -> dict[str, Any]:
@@ -376,7 +409,7 @@ _CALLED = (
 
 
 def _print_table(
-    printer: Printer, asked: Asked, answer: Answer, context: dict[str, int | None]
+    printer: Printer, asked: Asked, answer: Answer, named: dict[str, Named]
 ) -> None:
     is_wide = printer.width is None or printer.width >= _WIDE
     columns = [column for column in (_CALLED if asked.by == "tool" else _SPENT)
@@ -405,7 +438,7 @@ def _print_table(
         if has_ids and number < len(answer.groups):
             pieces.append(printer.paint(f"  {answer.groups[number].key}", "faint"))
         printer.line(*pieces)
-    _print_notes(printer, asked, answer, context)
+    _print_notes(printer, answer, named)
 
 
 def _name(group: Group, by: str | None) -> str:
@@ -416,9 +449,7 @@ def _name(group: Group, by: str | None) -> str:
     return neutral_line(group.label) or "(none)"
 
 
-def _print_notes(
-    printer: Printer, asked: Asked, answer: Answer, context: dict[str, int | None]
-) -> None:
+def _print_notes(printer: Printer, answer: Answer, named: dict[str, Named]) -> None:
     whole, notes = answer.whole, []
     if whole.answers:
         told = f", {words.money(whole.told_usd)} told by agents" if whole.is_estimate else ""
@@ -429,9 +460,16 @@ def _print_notes(
     fits = printer.width is None or len(joined) <= printer.width
     for line in [joined] if fits and notes else notes:
         printer.line(printer.paint(line, "faint"))
-    for name, tokens in context.items():
-        known = "unknown" if tokens is None else f"{tokens:,} tokens"
+    for name, one in named.items():
+        known = "unknown" if one.context is None else f"{one.context:,} tokens"
         printer.line(printer.paint(f"in context now  {known}  "), printer.paint(name, "faint"))
+        if one.family is not None:
+            others = words.count_of(one.family.children, "session")
+            printer.line(
+                printer.paint(f"with the {others} below it  {covered_words(one.family.whole)}, "
+                              f"{words.tokens(one.family.whole.total)} tokens  "),
+                printer.paint(name, "faint"),
+            )  # fmt: skip
 
 
 def _print_windows(printer: Printer, windows: Sequence[Window], now: int) -> None:
