@@ -72,6 +72,8 @@ class Spent:
 
     Attributes:
         cost: None where nothing was said about it, which is not the same as free.
+        estimated: Dollars by the table of prices, for answers of which nothing was said; None
+            where no price is known, or was asked for.
     """
 
     input: int = 0
@@ -80,6 +82,7 @@ class Spent:
     cache_read: int = 0
     cache_write: int = 0
     cost: float | None = None
+    estimated: float | None = None
 
     @classmethod
     def of(cls, tokens: Iterable[int], cost: float | None = None) -> Spent:
@@ -103,6 +106,8 @@ class Spent:
             setattr(self, key, getattr(self, key) + getattr(other, key))
         if other.cost is not None:
             self.cost = (self.cost or 0.0) + other.cost
+        if other.estimated is not None:
+            self.estimated = (self.estimated or 0.0) + other.estimated
 
 
 _tokens = attrgetter(*KEYS)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from store.prices.table import STANDARD, Price, tier_of
+from store.prices.table import STANDARD, Price, PriceTable, tier_of
+from store.usage import Spent, spent_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +66,41 @@ def estimate(usage: AnswerUsage, price: Price | None, asked: int | None = None) 
                 return None
             cost += tokens * rate
     return cost / 1_000_000
+
+
+def usage_details(metadata: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the tier of an answer, and what it wrote to the cache for an hour.
+
+    Args:
+        metadata: The answer's decoded ``metadata_json``.
+    """
+    details = metadata.get("usage_details")
+    if not isinstance(details, dict):
+        return "", 0
+    tier, written = details.get("tier"), details.get("cache_write_1h")
+    return tier if isinstance(tier, str) else "", max(0, written) if type(written) is int else 0
+
+
+def priced(metadata: Mapping[str, Any], prices: PriceTable | None) -> Spent:
+    """Return what an answer spent, estimated where its agent tells no cost.
+
+    Args:
+        metadata: The answer's decoded ``metadata_json``.
+        prices: Of models; None estimates nothing.
+    """
+    spent = spent_of(metadata)
+    model = metadata.get("model")
+    if prices is None or spent.cost or not spent.total or not isinstance(model, dict):
+        return spent
+    name, provider = model.get("model_id"), model.get("provider_id")
+    if isinstance(name, str):
+        tier, written = usage_details(metadata)
+        price = prices.price(name, provider if isinstance(provider, str) else None, tier)
+        usage = AnswerUsage(
+            spent.input, spent.output, spent.reasoning, spent.cache_read, spent.cache_write,
+            written, tier,
+        )  # fmt: skip
+        spent.estimated = estimate(usage, price)
+        # An agent writes 0 where it knows no price.
+        spent.cost = None if spent.estimated is not None else spent.cost
+    return spent

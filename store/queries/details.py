@@ -11,12 +11,14 @@ from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
 from store.errors import NotFound
+from store.prices.estimating import priced
+from store.prices.table import PriceTable
 from store.queries import sessions
 from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
 from store.queries.shared_answers import shared_answers
 from store.rows import SessionRow
-from store.usage import Spent, spent_of
+from store.usage import Spent
 
 PROMPT_CHARACTERS = 200
 """How many characters of a prompt the timeline shows."""
@@ -161,11 +163,16 @@ def model_name(model: Any) -> str | None:
     return f"{name} {model['variant']}" if model.get("variant") else name
 
 
-def timeline(db: Database, session_id: str) -> Timeline:
+def timeline(db: Database, session_id: str, prices: PriceTable | None = None) -> Timeline:
     """Return the turns of a session; one pass over its messages.
 
     Queued messages belong to no turn, as they were not sent. The tool calls are counted
     in afterwards: ``Timeline.count(tool_calls(db, ids))``.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        prices: Of models, for answers whose agent tells no cost; None estimates nothing.
     """
     found = Timeline()
     shared = shared_answers(db, [session_id]).usage
@@ -183,8 +190,10 @@ def timeline(db: Database, session_id: str) -> Timeline:
         turn.messages += 1
         turn.ended = max(turn.ended, at)
         if role == "assistant":
+            spent = priced(metadata, prices)
+            turn.spent.add(spent)
             _count_answer(found, turn, metadata)
-            found.spent.add(_counted(spent_of(metadata), shared, message_id))
+            found.spent.add(_counted(spent, shared, message_id))
     _read_prompts(db, found.turns)
     return found
 
@@ -206,8 +215,6 @@ def messages_of(
 
 
 def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None:
-    spent = spent_of(metadata)
-    turn.spent.add(spent)
     name = model_name(metadata.get("model"))
     if name is not None:
         found.models[name] += 1
@@ -226,7 +233,7 @@ def _counted(spent: Spent, shared: Mapping[str, Spent | None], message_id: str) 
     if usage is None:
         return Spent()
     cost = spent.cost if spent.cost is None else max(spent.cost, usage.cost or 0.0)
-    return replace(usage, cost=cost)
+    return replace(usage, cost=cost, estimated=spent.estimated)
 
 
 def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:

@@ -9,9 +9,11 @@ from store.engine.database import Database
 from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
 from store.engine.values import amount, decoded, number, text
 from store.errors import NotFound
+from store.prices.estimating import priced
+from store.prices.table import PriceTable
 from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow
-from store.usage import COLUMNS, Spent, spent_of
+from store.usage import COLUMNS, Spent
 
 
 @dataclass(slots=True)
@@ -55,13 +57,16 @@ class PartDetail:
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:
+def part_detail(
+    db: Database, session_id: str, part_id: str, prices: PriceTable | None = None
+) -> PartDetail:
     """Return a part with its message, turn, session and links.
 
     Args:
         db: The store.
         session_id: The session's id.
         part_id: The part's id.
+        prices: Of models, for answers whose agent tells no cost; None estimates nothing.
 
     Raises:
         NotFound: The part is gone (a rewind's branch was pruned, the session forgotten).
@@ -78,7 +83,7 @@ def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:
         'SELECT sum("index" < $2), count(*) FROM chat_parts WHERE message_id = $1',
         {"1": part.message_id, "2": part.index},
     ).fetchone()
-    turn, turn_messages = _turn(db, message)
+    turn, turn_messages = _turn(db, message, prices)
     session, parent = _session(db, session_id)
     return PartDetail(
         part, message, int(before or 0) + 1, parts, turn, turn_messages, session,
@@ -96,8 +101,16 @@ def _message(db: Database, message_id: str) -> MessageRow:
     return message_row(row)
 
 
-def _turn(db: Database, message: MessageRow) -> tuple[Spent | None, int]:
-    """Sum the usage of the messages between the prompts around a message."""
+def _turn(
+    db: Database, message: MessageRow, prices: PriceTable | None
+) -> tuple[Spent | None, int]:
+    """Sum the usage of the messages between the prompts around a message.
+
+    Args:
+        db: The store.
+        message: The message.
+        prices: Of models.
+    """
     place = {"1": message.session_id, "2": message.created_at, "3": message.id}
     query = (
         "SELECT role, metadata_json FROM chat_messages WHERE session_id = $1"
@@ -111,7 +124,7 @@ def _turn(db: Database, message: MessageRow) -> tuple[Spent | None, int]:
             if starts_turn(role, metadata):
                 break
             if role == "assistant":
-                spent.add(spent_of(metadata))
+                spent.add(priced(metadata, prices))
                 count += 1
         cursor.close()
         if order == "<=" and starts_turn(message.role, decoded(message.metadata_json)):

@@ -82,6 +82,8 @@ class ListRow:
         turns: Visible messages of the user; None until they are counted.
         active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
         live: What a running watcher has seen of it.
+        own_cost: Dollars of its own answers, and whether a part of them is an estimate; None
+            until statistics tell. ``cost`` is what its row says, copies included.
     """
 
     rowid: int = _column("s.rowid", number)
@@ -113,6 +115,7 @@ class ListRow:
     turns: int | None = None
     active_at: int = 0
     live: Mapping[str, Any] | None = None
+    own_cost: tuple[float, bool] | None = None
 
 
 _READ = [each.metadata for each in fields(ListRow) if each.metadata]

@@ -16,6 +16,7 @@ from store.conversation.outcomes import outcome_of, tool_name
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
+from store.prices.estimating import usage_details
 from store.prices.table import REQUEST_SIZES
 from store.queries.details import messages_of
 from store.queries.running_totals import OwnCost, RunningTotals
@@ -421,12 +422,8 @@ def _dollars(value: Any) -> float | None:
 
 def _details(metadata: Mapping[str, Any], spent: Spent) -> tuple[str, int]:
     """Return the tier of an answer, and how much of the cache that it wrote lasts an hour."""
-    details = metadata.get("usage_details")
-    if not isinstance(details, dict):
-        return "", 0
-    written = details.get("cache_write_1h")
-    written = written if type(written) is int else 0
-    return _word(details.get("tier")), max(0, min(written, spent.cache_write))
+    tier, written = usage_details(metadata)
+    return _word(tier), min(written, spent.cache_write)
 
 
 def _cost(info: SessionInfo) -> dict[str, Any]:

@@ -67,6 +67,13 @@ def money(dollars: float) -> str:
     return f"${dollars:.3f}" if dollars < 1 else f"${dollars:,.2f}"
 
 
+def estimate(dollars: float) -> str:
+    """Return an estimated cost, marked as one: ``≈ $0.12``; at most seven cells below $1,000."""
+    if 0 < dollars < 0.01:
+        return "≈ <$.01"
+    return f"≈ ${dollars:.2f}" if dollars < 10 else f"≈ ${dollars:,.0f}"
+
+
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun, such as ``1 line`` or ``1,038 lines``.
 

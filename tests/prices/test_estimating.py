@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from store.prices.estimating import AnswerUsage, estimate
-from store.prices.table import Above, Price, tier_of
+from store.prices.estimating import AnswerUsage, estimate, priced
+from store.prices.table import Above, Price, PriceTable, tier_of
+from store.usage import Spent
+from tui.kit.usage import cost_words
 
 CLAUDE = Price(4, 20, 0.2, 5, 8)
 LONG = Price(2, 12, 0.2, above=(Above(200_000, 4, 18, 0.4),))
@@ -55,3 +57,31 @@ def test_tiers_have_one_name() -> None:
     assert [tier_of(said) for said in ("default", None, "", "Standard", "batches", "flex", 7)] == [
         "standard", "standard", "standard", "standard", "batch", "flex", "standard",
     ]  # fmt: skip
+
+
+def answer(**metadata: object) -> dict[str, object]:
+    return {"model": {"provider_id": "p", "model_id": "m"}, "usage": {"input": 1000}, **metadata}
+
+
+def test_an_answer_is_estimated_where_its_agent_tells_no_cost() -> None:
+    table = PriceTable([[Price(4, 20, pattern="m"), Price(8, 40, pattern="m", tier="fast")]])
+    assert priced(answer(), table) == Spent(1000, estimated=0.004)
+    assert priced(answer(cost_usd=0.25), table) == Spent(1000, cost=0.25)
+    assert priced(answer(cost_usd=0), table) == Spent(1000, estimated=0.004)
+    assert priced(answer(usage_details={"tier": "fast"}), table) == Spent(1000, estimated=0.008)
+    for unknown in (answer(usage_details={"tier": "flex"}), answer(model={"model_id": "x"}),
+                    answer(model={"model_id": 7}), answer(model=None),
+                    answer(usage={"cache_read": 5})):  # fmt: skip
+        assert priced(unknown, table).estimated is None
+    assert priced(answer(), None) == Spent(1000)
+    assert priced(answer(usage_details=[]), table).estimated == 0.004
+
+
+def test_a_sum_with_an_estimate_is_marked() -> None:
+    turn = Spent()
+    assert cost_words(turn) == ""
+    turn.add(Spent(cost=0.25))
+    assert cost_words(turn) == "$0.250"
+    turn.add(Spent(estimated=0.5))
+    turn.add(Spent())
+    assert cost_words(turn) == "≈ $0.75"

@@ -9,6 +9,7 @@ import pytest
 from store.queries.list_options import GROUPS
 from store.queries.listing import ListRow
 from tests.tui.stores import Told, browser, put, settled
+from tui.sessions.columns import COLUMNS
 from tui.sessions.facts import FACTS, Variety, facts_of
 
 ALL = frozenset(fact.field for fact in FACTS)
@@ -22,6 +23,16 @@ def row(**known: object) -> ListRow:
         "updated_at": 0, "archived_at": None, "star": False, "tags": (), "activity": None,
         "activity_from": None, "said": None, "messages": 0,
         "prompts_only": False} | known))
+
+
+def test_a_cost_that_is_an_estimate_is_marked() -> None:
+    (cost,) = [column for column in COLUMNS if column.field == "cost"]
+    assert cost.text(row(cost=0.25, own_cost=(9.0, True))) == "$0.250"
+    assert cost.text(row(own_cost=(0.123, True))) == "≈ $0.12"
+    assert cost.text(row(own_cost=(0.123, False))) == "$0.123"
+    assert [cost.text(row(own_cost=(usd, True))) for usd in (0.004, 12.4, 999.0)] == [
+        "≈ <$.01", "≈ $12", "≈ $999"]
+    assert cost.text(row()) == cost.text(row(own_cost=(0.0, False))) == ""
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store.errors import StoreError
 from store.language.query import Query
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery, ListRow
+from store.stats.costs import SessionCost
 from tests.tui.stores import NOW, Told, put
+from tui.sessions import costs
 from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
@@ -240,6 +244,47 @@ async def test_turns_are_counted_where_they_are_seen_and_after_writes(tmp_path: 
     turns.count_now()
     await jobs.run()
     assert not turns.is_due and view.drawn[-1] == 1
+    await library.close()
+
+
+async def test_costs_are_read_in_a_moment_and_again_until_they_are_current(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, rows = opened(tmp_path / "s.db", THREE)
+    for row in rows.values():
+        row.tokens = 5
+    told, *others = rows.values()
+    told.cost = 0.25
+    view, jobs, asked = FakeView(rows), FakeJobs(), []
+    counted_at = {row.id: row.updated_at for row in others}
+
+    def read(path: Path, session_ids: list[str]) -> dict[str, SessionCost]:
+        asked.append(session_ids)
+        return {name: SessionCost(0.0, 0.5, 1, 1, counted_at[name]) for name in session_ids}
+
+    monkeypatch.setattr(costs, "_costs", read)
+    reader = costs.ListCosts(library.path, view, jobs)
+    reader.read_soon()
+    reader.read_soon()
+    assert reader.is_due and len(jobs.timers) == 1 and not jobs.works
+    counted_at[others[0].id] -= 1
+    jobs.timers.pop()[1]()
+    await jobs.run()
+    assert [row.own_cost for row in rows.values()] == [None, (0.5, True), (0.5, True)]
+    assert view.drawn == [row.rowid for row in others]
+    # One was counted before it was written to: it is looked at again.
+    counted_at[others[0].id] += 1
+    jobs.timers.pop()[1]()
+    await jobs.run()
+    reader.read_soon()
+    assert not reader.is_due and not jobs.timers
+    assert asked == [[row.id for row in others], [others[0].id]]
+    others[1].updated_at += 1
+    others[1].own_cost = None
+    reader.fill(rows.values())
+    assert others[1].own_cost == (0.5, True)
+    reader.read_soon()
+    assert reader.is_due
     await library.close()
 
 

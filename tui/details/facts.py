@@ -27,7 +27,7 @@ from tui.kit.lines import (
 from tui.kit.masked import shown
 from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
-from tui.kit.usage import bar_lines
+from tui.kit.usage import bar_lines, cost_words
 from tui.words.costs import family_lines
 
 NO_MODEL = "unknown/unknown"
@@ -142,8 +142,11 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
     rolled = row.spent
     cost, told_by = _cost(overview, rolled)
     facts = [f"{tokens(rolled.total)} tokens"]
+    own = timeline.spent if timeline is not None and cost is None else Spent()
     if cost is not None:
         facts.append(money(cost) + (f" by {told_by}" if told_by else ""))
+    elif own.estimated is not None:
+        facts.append(cost_words(own))
     lines = [heading("Tokens", facts, width)]
     if rolled.total:
         lines += bar_lines(rolled, width)
@@ -151,7 +154,8 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
         told = f"{tokens(timeline.spent.total)} in its own messages, copied ones left out"
         lines.append(fact("spent", told, width, "muted"))
     if cost is None:
-        lines.append(fact("cost", "not recorded", width, "faint"))
+        said = "estimated by its tokens" if own.estimated is not None else "not recorded"
+        lines.append(fact("cost", said, width, "faint"))
     return [*lines, BLANK]
 
 

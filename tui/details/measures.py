@@ -69,7 +69,8 @@ MEASURES: tuple[Measure, ...] = (
         lambda turn: ((turn.milliseconds, "user"),), lambda amount: duration(round(amount)),
     ),
     Measure(
-        "cost", (Legend("dollars", "ok"),), lambda turn: ((turn.spent.cost or 0.0, "ok"),), money,
+        "cost", (Legend("dollars", "ok"),), lambda turn: (((turn.spent.cost or 0.0)
+        + (turn.spent.estimated or 0.0), "ok"),), money,
     ),
     Measure(
         "tool calls", (Legend("failed", "error"), Legend("done", "tool")), _of_tools,

@@ -30,11 +30,13 @@ from tui.kit.lines import BLANK, Line
 from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
+from tui.state.prices import price_table
 from tui.verbs.searching import search_everywhere
 from tui.words.costs import read_family
 from tui.words.searching import Wanted, text_query, value_query
 
 if TYPE_CHECKING:
+    from store.engine.database import Database
     from store.store import Store
 
 CATALOGUE = "tool-catalogue.json"
@@ -117,7 +119,7 @@ class DetailsScreen(StackedScreen):
         try:
             self._overview = await self._store.read(details.overview, self._session_id)
             self._show_head()
-            self._timeline = await self._store.read(details.timeline, self._session_id)
+            self._timeline = await self._store.read(_timeline_of, self._session_id)
             self.show_tab()
             await _count_tools(self._store, self._timeline)
             digests = list(self._timeline.prompts)
@@ -407,6 +409,10 @@ class DetailsScreen(StackedScreen):
         link = message.line.link
         if link is not None and link.kind not in ("turn", "call"):
             self.open_in_transcript(link.target, link.message_id)
+
+
+def _timeline_of(db: Database, session_id: str) -> Timeline:
+    return details.timeline(db, session_id, price_table())
 
 
 def _told(text: str) -> Fixed:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store.queries.details import Turn
-from store.text.figures import count_of, duration, moment, money, tokens
+from store.text.figures import count_of, duration, moment, tokens
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
 from tui.kit.blocks import Block, Spot
 from tui.kit.lines import Line, Link, Run, cut, set_width
 from tui.kit.text import one_line
-from tui.kit.usage import BUCKETS
+from tui.kit.usage import BUCKETS, cost_words
 
 BEGAN = 12
 """Cells of the column of times: a turn's time, and the date of the first one of a day."""
@@ -47,7 +47,7 @@ class Shape:
 
 def has_cost(turns: Sequence[Turn]) -> bool:
     """Return whether the cost of any turn is known."""
-    return any(turn.spent.cost is not None for turn in turns)
+    return any(cost_words(turn.spent) for turn in turns)
 
 
 def head_line(turns: Sequence[Turn], width: int) -> Line:
@@ -131,8 +131,7 @@ def _token_runs(turn: Turn, shape: Shape, look: str) -> list[Run]:
     else:
         runs.append((tokens(turn.spent.total).rjust(8), look))
     if shape.cost:
-        cost = turn.spent.cost
-        runs.append((("" if cost is None else money(cost)).rjust(9), look))
+        runs.append((cost_words(turn.spent).rjust(9), look))
     return runs
 
 
@@ -168,8 +167,8 @@ def turn_line(turn: Turn, width: int) -> Line:
     for bucket in BUCKETS:
         count = tokens(getattr(turn.spent, bucket.key))
         runs += [(f"{bucket.short} ", "faint"), (count, bucket.ink), ("  ", "text")]
-    if turn.spent.cost is not None:
-        runs.append((f"{money(turn.spent.cost)}  ", "text"))
+    if cost := cost_words(turn.spent):
+        runs.append((f"{cost}  ", "text"))
     runs += tool_runs(turn, True)
     told = count_of(turn.messages, "message")
     models = "  ".join(one_line(model.rpartition("/")[2], 40) for model in turn.models)

@@ -8,7 +8,7 @@ from typing import Any
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import Reply, reply_in
 from store.text.diffs import DiffLine, as_text, tally
-from store.text.figures import clock, count_of, duration, moment, money, size, tokens
+from store.text.figures import clock, count_of, duration, moment, size, tokens
 from store.text.neutral import without_colour
 from tui.inspector.subject import Subject
 from tui.kit.blocks import (
@@ -26,7 +26,7 @@ from tui.kit.markdown import prose
 from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import STRING_ROWS, Tree, as_json
-from tui.kit.usage import bar_lines, spent_lines
+from tui.kit.usage import bar_lines, cost_words, spent_lines
 
 WIDE = 100
 """Cells from which input and output are side by side."""
@@ -287,8 +287,8 @@ def session_lines(subject: Subject, width: int) -> list[Line]:
     if not spent.total:
         return []
     facts = [f"{tokens(spent.total)} tokens"]
-    if spent.cost:
-        facts.append(money(spent.cost))
+    if cost := cost_words(spent):
+        facts.append(cost)
     return [heading("Session", facts, width), *bar_lines(spent, width)]
 
 

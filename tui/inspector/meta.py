@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
-from store.text.figures import count_of, moment, money, size
+from store.text.figures import count_of, moment, size
 from store.usage import spent_of
 from tui.inspector.subject import Subject
 from tui.kit.blocks import Block, Fixed, Text, section
@@ -25,7 +25,7 @@ from tui.kit.lines import (
 from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
-from tui.kit.usage import BUCKETS
+from tui.kit.usage import BUCKETS, cost_words
 
 _OWN_SECTIONS = ("usage", "model")
 _PROVIDER_KEYS = (
@@ -114,8 +114,8 @@ def _usage_lines(subject: Subject, width: int) -> list[Line]:
         count = f"{getattr(usage, bucket.key):,}"
         lines.append(fact(bucket.label, count.rjust(12), width, bucket.ink))
     turn = subject.detail.turn
-    if turn is not None and turn.cost is not None:
-        lines.append(fact("turn cost", money(turn.cost).rjust(12), width))
+    if turn is not None and (cost := cost_words(turn)):
+        lines.append(fact("turn cost", cost.rjust(12), width))
     return [*lines, BLANK]
 
 

@@ -31,8 +31,10 @@ from tui.kit.tabs import Tabs
 from tui.kit.theme import palette_of
 from tui.kit.tree import Node, set_open
 from tui.messages import ProblemOccurred, SessionOpened
+from tui.state.prices import price_table
 
 if TYPE_CHECKING:
+    from store.engine.database import Database
     from store.store import Store
 
 T = TypeVar("T")
@@ -49,6 +51,20 @@ class Wanted:
     session_id: str
     part_id: str
     runs: bool
+
+
+def _detail_of(db: Database, session_id: str, part_id: str) -> PartDetail:
+    """Return a part with its surroundings, and what the session cost by the kept statistics."""
+    from store.stats.costs import costs_of
+
+    prices = price_table()
+    detail = part_detail(db, session_id, part_id, prices)
+    if not detail.session.cost and detail.session.total:
+        found = costs_of(db.path, [session_id], prices).get(session_id)
+        if found is not None and found.usd is not None:
+            detail.session.cost = found.told_usd or None
+            detail.session.estimated = found.estimated_usd or None
+    return detail
 
 
 class Latest(Generic[T]):
@@ -194,7 +210,7 @@ class InspectorPane(CommandPane, Vertical):
     async def _load(self, wanted: Wanted) -> None:
         try:
             detail = _as_shown(
-                await wanted.store.read(part_detail, wanted.session_id, wanted.part_id))
+                await wanted.store.read(_detail_of, wanted.session_id, wanted.part_id))
             if self._latest.stale or not self.is_attached:
                 return
             old = self.subject

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from store import usage
-from store.text.figures import money, tokens
+from store.text.figures import estimate, money, tokens
 from store.usage import Spent
 from tui.kit.lines import Line, Run, cut
 
@@ -40,6 +40,13 @@ FIRST = ("input", "output", "reasoning")
 """The buckets in the first of two lines; the second has the cache."""
 
 
+def cost_words(spent: Spent) -> str:
+    """Return the cost, marked where a part of it is an estimate; empty where none is known."""
+    if spent.estimated is not None:
+        return estimate((spent.cost or 0.0) + spent.estimated)
+    return "" if spent.cost is None else money(spent.cost)
+
+
 def spent_lines(spent: Spent, width: int) -> list[Line]:
     """Return the five buckets in two lines, the cost at the right where it is known."""
     first = _figures([(_BY_KEY[key].short, getattr(spent, key)) for key in FIRST])
@@ -47,8 +54,8 @@ def spent_lines(spent: Spent, width: int) -> list[Line]:
     second += [(f" {tokens(spent.cache_read)}", "text"), (" read", "faint")]
     second += [(f"  {tokens(spent.cache_write)}", "text"), (" write", "faint")]
     cost: tuple[Run, ...] = ()
-    if spent.cost is not None:
-        cost = ((money(spent.cost), "text"),)
+    if words := cost_words(spent):
+        cost = ((words, "text"),)
     return [Line(cut(first, width)), Line(cut(second, width), cost)]
 
 

@@ -37,12 +37,20 @@ def _turns(row: ListRow) -> str:
     return "" if row.turns is None else figures.count_of(row.turns, "turn")
 
 
+def _cost(row: ListRow) -> str:
+    if row.cost > 0:
+        return figures.money(row.cost)
+    dollars, is_estimate = row.own_cost or (0.0, False)
+    if dollars <= 0:
+        return ""
+    return figures.estimate(dollars) if is_estimate else figures.money(dollars)
+
+
 COLUMNS: tuple[Column, ...] = (
     Column("turns", _turns, (8, 11), (0, ONE_LINE_FROM)),
     Column("messages", lambda row: figures.count_of(row.messages, "msg"), (8, 11), None, "turns"),
     Column("tokens", lambda row: figures.tokens(row.tokens) if row.tokens else "", (6, 6)),
-    Column("cost", lambda row: figures.money(row.cost) if row.cost > 0 else "", (8, 8), (48, 100),
-           "tokens"),
+    Column("cost", _cost, (8, 8), (48, 100), "tokens"),
 )
 """In the order in which they are drawn. To add a column, add one here; nothing else."""
 

@@ -23,6 +23,7 @@ from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.query.line import QueryInput
 from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
+from tui.sessions.costs import AGAIN_AFTER_S, ListCosts
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
 from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle, Tally
@@ -68,6 +69,7 @@ class SessionsPane(CommandPane, Vertical):
         selection: The selected session and the marked ones.
         contents: The sessions of the list, in their order.
         turns: Counts turns.
+        costs: Reads what sessions cost whose rows do not say it.
         order: Reads the order again while the store is written to.
         targets: The sessions that an action is for.
         actions: What can be done to the selected or marked sessions.
@@ -81,6 +83,7 @@ class SessionsPane(CommandPane, Vertical):
     selection: Selection
     contents: ListContents
     turns: TurnCounter
+    costs: ListCosts
     order: LiveOrder
     targets: ListTargets
     actions: SessionActions
@@ -112,6 +115,7 @@ class SessionsPane(CommandPane, Vertical):
             clear_filter=self._empty_filter,
         )
         self.turns = TurnCounter(library, self.view, self)
+        self.costs = ListCosts(library.path, self.view, self)
         self.order = LiveOrder(self.contents.read, library.path.exists, self)
         self._live = LiveRows(
             library, self.view, contents=self.contents, filter=self.filter, turns=self.turns,
@@ -144,6 +148,7 @@ class SessionsPane(CommandPane, Vertical):
             self.post_message(SessionHighlighted(self.selected_id))
         if self.contents.keys.whole and len(self.contents.keys.rowids):
             self.turns.count_seen()
+            self.costs.read_soon()
         else:
             self.contents.reload()
 
@@ -190,6 +195,7 @@ class SessionsPane(CommandPane, Vertical):
             StoreError: The store is busy or gone.
         """
         await self._live.look_again(moved)
+        self.costs.read_soon(AGAIN_AFTER_S)
 
     def time_went_by(self) -> None:
         """Paint the ages again."""
@@ -272,16 +278,19 @@ class SessionsPane(CommandPane, Vertical):
             self.post_message(ProblemOccurred("Sessions could not be read", error))
             return
         self.turns.fill_seen(rows)
+        self.costs.fill(rows.values())
         self.view.add_rows(rows.values())
         row = rows.get(self.view.selected or -1)
         if row is not None:
             self.selection.follow(row.id)
         self.turns.count_seen()
+        self.costs.read_soon()
 
     @on(SessionList.Scrolled)
     def _scrolled(self, event: SessionList.Scrolled) -> None:
         event.stop()
         self.turns.count_scrolled()
+        self.costs.read_soon()
 
     @on(SessionList.Moved)
     def _moved(self, event: SessionList.Moved) -> None:

@@ -1,0 +1,61 @@
+"""What sessions cost, from the kept statistics alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.prices.table import Price, PriceTable
+from store.stats.costs import costs_of, is_kept
+from tests.store.stats.test_rollups import kept, note
+from tests.store.talks import Talk, make_store
+
+PRICES = PriceTable(
+    [[Price(4, 20, 0.2, 5, 8, pattern="m"), Price(8, 40, pattern="m", tier="fast")]]
+)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return Talk(make_store(tmp_path / "s.db", "own"))
+
+
+def test_costs_are_told_estimated_or_unknown(talk: Talk) -> None:
+    def session(**metadata: Any) -> str:
+        made = talk.session()
+        talk.message(made, "assistant", model={"model_id": "m"}, **metadata)
+        note(talk, made)
+        return made
+
+    told = session(usage={"input": 9}, cost_usd=0.25)
+    # 1,000 x 4 + 100 x 20 + 10,000 x 0.2 + 400 x 5 + 600 x 8 = 14,800 millionths.
+    tokens = {"input": 1000, "output": 100, "cache_read": 10_000, "cache_write": 1000}
+    estimated = session(usage=tokens, usage_details={"cache_write_1h": 600})
+    # 1,000 x 8 + 100 x 40 = 12,000.
+    fast = session(usage={"input": 1000, "output": 100}, usage_details={"tier": "fast"})
+    unknown = session(usage={"input": 9}, usage_details={"tier": "flex"})
+    path = talk.db.path
+    assert not is_kept(path) and costs_of(path, [told], PRICES) == {}
+    kept(path)
+    found = costs_of(path, [told, estimated, fast, unknown, "ses_none"], PRICES)
+    assert is_kept(path)
+    assert {name: cost.usd for name, cost in found.items()} == {
+        told: 0.25, estimated: pytest.approx(0.0148), fast: pytest.approx(0.012), unknown: None,
+    }  # fmt: skip
+    assert [found[name].is_estimate for name in (told, estimated, fast)] == [False, True, True]
+    assert (found[told].answers, found[told].known, found[unknown].known) == (1, 1, 0)
+
+
+def test_a_file_of_another_store_or_without_sense_tells_nothing(talk: Talk) -> None:
+    session = talk.session()
+    talk.message(session, "assistant", usage={"input": 9}, model={"model_id": "m"})
+    note(talk, session)
+    kept(talk.db.path)
+    path = talk.db.path
+    assert costs_of(path, [session], PRICES)
+    stats = path.with_name(path.name + ".stats")
+    stats.write_bytes(b"no database" * 99)
+    assert costs_of(path, [session], PRICES) == {}
+    assert costs_of(path.with_name("gone.db"), [session], PRICES) == {}
