@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.engine.values import number_or_none
 from store.exports.reading import SessionReading
-from store.usage import COLUMNS, Spent
+from store.exports.typed import milliseconds
+from store.language.query import parse
+from store.stats.figures import Figures
+from store.stats.rollups import open_rollups
+from store.stats.statistics import ALWAYS, figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Facts:
         ended: Epoch ms of its last message.
         turns: Number of visible turns.
         messages: Number of visible messages.
-        spent: Its tokens, and its cost in dollars where its agent tells one.
+        spent: Tokens and cost, without answers that another session counts.
     """
 
     session_id: str
@@ -35,7 +38,7 @@ class Facts:
     ended: int
     turns: int
     messages: int
-    spent: Spent
+    spent: Figures
 
 
 def facts_of(reading: SessionReading) -> Facts:
@@ -51,8 +54,6 @@ def facts_of(reading: SessionReading) -> Facts:
         f" FROM chat_messages m WHERE m.session_id = $1 AND {form.shown('m')}",
         {"1": row["id"]},
     ).fetchone()
-    tokens = (row.get(column) for column in COLUMNS)
-    cost = row.get("cost_usd")
     return Facts(
         session_id=str(row["id"]),
         title=str(named or row.get("title") or metadata.get("title") or row["id"]),
@@ -60,12 +61,25 @@ def facts_of(reading: SessionReading) -> Facts:
         model=str(row["model"].get("model_id") or ""),
         workspace=str(row["workspace_root"] or ""),
         branch=str(metadata.get("git_branch") or ""),
-        started=number_or_none(first) or row["created_at"],
-        ended=number_or_none(last) or row["updated_at"],
+        started=milliseconds(first) or row["created_at"],
+        ended=milliseconds(last) or row["updated_at"],
         turns=turns,
         messages=messages,
-        spent=Spent.of(
-            (number_or_none(count) or 0 for count in tokens),
-            float(cost) if isinstance(cost, int | float) and cost > 0 else None,
-        ),
+        spent=_spent(reading),
     )
+
+
+def _spent(reading: SessionReading) -> Figures:
+    """Return what the session itself spent, as ``backscroll stats`` counts it."""
+    among = {str(reading.session["id"])}
+    with open_rollups(reading.db, reading.prices, sessions=among) as counts:
+        found = figures(reading.db, counts, by=None, span=ALWAYS, query=parse("", now=0), zone=None,
+                        sessions=among)  # fmt: skip
+    return found.whole
+
+
+def covered(spent: Figures) -> str:
+    """Return how many answers a cost is of, where it is not of all: ``35 of 53 answers``."""
+    if not spent.unknown_answers or not spent.covered:
+        return ""
+    return f"{spent.covered:,} of {spent.covered + spent.unknown_answers:,} answers"

@@ -12,6 +12,7 @@ from store.errors import Refused
 from store.exports.reading import Playing, SessionReading, View, read_session, with_masks
 from store.exports.registry import Format, file_name, writer
 from store.exports.selection import Selection, selected
+from store.prices.table import PriceTable
 from store.sharing.masks import Masking, Masks
 from store.system.files import write_whole
 from store.system.paths import expanded
@@ -54,7 +55,7 @@ def prepare(
     database: Database, session_id: str, format: Format, *, view: View | None = None,
     masked: bool | None = None, masking: Masking | None = None, out: Path | None = None,
     selection: Selection | None = None, playing: Playing | None = None,
-    further: Sequence[str] = (), pictures: bool = True,
+    further: Sequence[str] = (), pictures: bool = True, prices: PriceTable | None = None,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
 
@@ -70,6 +71,7 @@ def prepare(
         playing: How a recording is played; the usual size and waits where None.
         further: More sessions for the same file; all of each is written.
         pictures: Whether pictures are included, in formats that show them.
+        prices: What models cost, where an agent does not tell; None estimates nothing.
 
     Raises:
         Refused: The format takes one session only, or an own rule cannot be used.
@@ -92,6 +94,8 @@ def prepare(
     masks = Masks(masking)
     if format.masked if masked is None else masked:
         reading, *others = (with_masks(each, masks) for each in (reading, *others))
+    for each in (reading, *others):
+        each.prices = prices
     reading.further = tuple(others)
     if not pictures:
         reading.largest_image = 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from store.conversation.replies import reply_in
 from store.conversation.speakers import speaker_of
-from store.exports.facts import Facts, facts_of
+from store.exports.facts import Facts, covered, facts_of
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.exports.typed import typed
@@ -44,7 +44,9 @@ def _head(facts: Facts) -> Iterator[str]:
         ("branch", _quoted(facts.branch)), ("started", _moment(facts.started)),
         ("ended", _moment(facts.ended)), ("turns", str(facts.turns)),
         ("tokens", str(facts.spent.total or "")),
-        ("cost_usd", "" if facts.spent.cost is None else _dollars(facts.spent.cost)),
+        ("cost_usd", "" if facts.spent.cost_usd is None else _dollars(facts.spent.cost_usd)),
+        ("cost_is_estimate", "true" if facts.spent.is_estimate else ""),
+        ("cost_covers", _quoted(covered(facts.spent))),
         ("session", _quoted(facts.session_id)),
     )  # fmt: skip
     lines = [f"{name}: {value}\n" for name, value in entries if value]

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from store.engine.database import Database
 from store.engine.values import text
 from store.errors import no_session
+from store.prices.table import PriceTable
 from store.queries.context import context_ids
 from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
@@ -71,6 +72,7 @@ class SessionReading:
         playing: How a recording of it is played.
         further: Other sessions for the same file, in formats that take several.
         largest_image: Bytes of a picture that is part of a page; 0 for none.
+        prices: What models cost, to estimate what the agent does not tell; None estimates nothing.
     """
 
     db: Database
@@ -85,6 +87,7 @@ class SessionReading:
     playing: Playing = Playing()
     further: tuple[SessionReading, ...] = ()
     largest_image: int = LARGEST_IMAGE
+    prices: PriceTable | None = None
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:

@@ -19,6 +19,7 @@ from store.exports.html.markup import linked, safe_address
 from store.exports.html.parts import Parts, _lines
 from store.exports.html.prose import prose
 from store.exports.registry import FORMATS
+from store.prices.loading import load_prices
 from tests.exports.exporting import exported, session_id
 from tests.hostile import CORPUS, NEVER, controls, hostile_store, page_attacks
 from tui.kit.theme import DARK, LIGHT
@@ -65,6 +66,18 @@ def test_a_page_has_the_session_and_its_facts(demo: Database) -> None:
     assert '<span class="add"><i>' in page and '<span class="del"><i>' in page
     assert "<li class=\"done\"><span>✔</span> Find where a 401 is turned into a retry</li>" in page
     assert "4 hidden messages left out" in page and "far too much" not in page
+
+
+def test_a_cost_that_nobody_tells_is_estimated_and_marked(demo: Database) -> None:
+    for name, prices, cost in (
+        ("broken-anchors", load_prices(data_file=Path("none")), r"≈ \$0\.\d{3}"),
+        ("broken-anchors", None, "not known"),
+        ("retry-loop", None, r"\$0\.402"),
+    ):
+        one = session_id(demo, name)
+        page = "".join(prepare(demo, one, FORMATS["html"], prices=prices).pieces())
+        assert re.search(f"<dt>cost</dt><dd>{cost}</dd>", page)
+        demo.connection.execute("COMMIT")
 
 
 def test_hidden_messages_are_in_it_on_request(demo: Database) -> None:

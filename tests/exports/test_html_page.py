@@ -73,6 +73,15 @@ async def test_keys_go_from_message_to_message_and_turn_to_turn(
     assert await page.until("scrollY === 0")
 
 
+async def test_letters_act_by_their_place_on_other_layouts(
+    chromium: Chromium, demo_page: str
+) -> None:
+    page = await chromium.open(demo_page)
+    down = {"key": "о", "code": "KeyJ", "text": "о", "type": "keyDown"}
+    await page.send("Input.dispatchKeyEvent", **down)
+    assert await page.evaluate(f"Boolean({HERE})")
+
+
 async def test_folds_open_by_keys_and_clicks(chromium: Chromium, demo_page: str) -> None:
     page = await chromium.open(demo_page)
     read = "[...document.querySelectorAll('.call > details')].find(" \

@@ -23,6 +23,7 @@ from store.exports.files import Prepared, prepare
 from store.exports.reading import Playing
 from store.exports.registry import FORMATS, Format
 from store.exports.selection import Selection
+from store.prices.loading import load_prices
 from store.queries.messages import resolve_message
 from store.queries.sessions import resolve
 from store.sharing.masks import Masking, Masks
@@ -124,7 +125,8 @@ def run(options: argparse.Namespace) -> int:
             database, session_id, format, view=view, masked=masked, masking=masking,
             out=options.out, selection=_selection(options, format, database, session_id),
             playing=options.size._replace(longest_wait=options.longest_wait),
-            further=further, pictures=options.images)
+            further=further, pictures=options.images,
+            prices=load_prices(load_config().prices) if format.masked else None)
         reading = made.reading
         if options.out is None:
             for piece in made.pieces():

@@ -212,10 +212,18 @@
     g: () => { scrollTo(0, 0); choose(null); }, G: () => choose(messages[messages.length - 1]),
     D: turnTheme,
   };
+  // Letters act by their place on layouts without Latin ones; brackets may need AltGr.
+  function pressed(event) {
+    const letter = /^Key([A-Z])$/.exec(event.code);
+    if (Object.hasOwn(keys, event.key) || !letter || event.key.charCodeAt(0) < 128) return event.key;
+    return event.shiftKey ? letter[1] : letter[1].toLowerCase();
+  }
   addEventListener("keydown", event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    const held = event.ctrlKey || event.metaKey || event.altKey;
+    const key = pressed(event);
+    if ((held && !event.getModifierState("AltGraph")) || !Object.hasOwn(keys, key)) return;
     event.preventDefault();
-    keys[event.key]();
+    keys[key]();
   });
   follow();
   markTurn();

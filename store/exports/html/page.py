@@ -11,7 +11,7 @@ from pathlib import Path
 
 from store.conversation.speakers import speaker_of
 from store.conversation.turns import starts_turn
-from store.exports.facts import Facts, facts_of
+from store.exports.facts import Facts, covered, facts_of
 from store.exports.html.images import Pictures
 from store.exports.html.markup import shown
 from store.exports.html.parts import Children, Parts, aside, command, ending
@@ -246,7 +246,7 @@ def _head(facts: Facts) -> str:
         ("lasted", figures.duration(max(0, facts.ended - facts.started))),
         ("turns", f"{facts.turns:,}"),
         ("tokens", _tokens(facts)),
-        ("cost", figures.money(facts.spent.cost) if facts.spent.cost is not None else ""),
+        ("cost", " of ".join(filter(None, (_cost(facts), covered(facts.spent))))),
         ("session", facts.session_id),
     ]  # fmt: skip
     listed = "".join(f"<div><dt>{name}</dt><dd>{shown(neutral_line(value))}</dd></div>"
@@ -263,6 +263,13 @@ def _tokens(facts: Facts) -> str:
     return f"{figures.tokens(facts.spent.total)}: {', '.join(each)}"
 
 
+def _cost(facts: Facts) -> str:
+    cost = facts.spent.cost_usd
+    if cost is None:
+        return "not known" if facts.spent.answers else ""
+    return f"{'≈ ' if facts.spent.is_estimate else ''}{figures.money(cost)}"
+
+
 def _about(facts: Facts) -> str:
     words = (facts.agent, figures.model(facts.model), figures.home_path(facts.workspace))
     return " · ".join(shown(neutral_line(word)) for word in words if word)
@@ -272,8 +279,8 @@ def _sizes(facts: Facts) -> Iterator[str]:
     yield f"<span>{figures.count_of(facts.turns, 'turn')}</span>"
     if facts.spent.total:
         yield f"<span>{figures.tokens(facts.spent.total)}</span>"
-    if facts.spent.cost is not None:
-        yield f"<span>{figures.money(facts.spent.cost)}</span>"
+    if facts.spent.cost_usd is not None:
+        yield f"<span>{_cost(facts)}</span>"
     yield f"<time>{shown(_day(facts.started))}</time>"
 
 
