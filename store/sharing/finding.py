@@ -73,7 +73,11 @@ def secrets_in(text: str, rules: tuple[Rule, ...]) -> list[Secret]:
         more = [view.in_source(one) for one in _found(view.text, rules, words)]
         if more:
             found = _joined([*found, *more])
-    return found
+    # A backslash at the end of a secret belongs to the quote behind it.
+    return [
+        one._replace(end=one.start + len(text[one.start : one.end].rstrip("\\")))
+        if text[one.end - 1] == "\\" else one for one in found
+    ]
 
 
 def _found(text: str, rules: tuple[Rule, ...], words: Words) -> list[Secret]:

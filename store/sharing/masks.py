@@ -308,7 +308,7 @@ def _essence(value: str) -> str:
 
 def _is_json(text: str) -> bool:
     start = text[:200].lstrip()[:1]
-    if start not in ("{", "["):
+    if start not in ("{", "[", '"'):
         return False
     try:
         decode(text)

@@ -527,15 +527,15 @@ _OF_KEYS: tuple[Rule, ...] = (
 
 _OF_LOGINS: tuple[Rule, ...] = (
     Rule("password in a URL", ("://",), re.compile(
-        r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:@/\"'<>\\]{0,200}:"
+        r"[A-Za-z][A-Za-z0-9+._-]{1,30}://[^\s:@/\"'<>\\]{0,200}:"
         r"(?P<secret>[^\s/\"'<>\\]{1,300})@(?=[\w.\[-])"),
-        before=_LETTERS | _DIGITS | frozenset("+.-")),
+        before=_LETTERS | _DIGITS | frozenset("+._-")),
     Rule("password in a URL", ("://",), re.compile(
         # A password with a slash; a token in place of a name.
         r"(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|mssql|oracle|snowflake"
         r"|clickhouse|ldaps?|ftps?|sftp|smtps?|imaps?)(?:\+\w+)?://[^\s:@/\"'<>\\]{0,200}:"
         r"(?P<secret>[^\s\"'<>\\@]{1,300})@(?=[\w.\[-])"),
-        before=_LETTERS | _DIGITS | frozenset("+.-")),
+        before=_LETTERS | _DIGITS | frozenset("+._-")),
     Rule("token in a URL", ("://",), re.compile(
         r"https?://(?P<secret>(?=[\w-]*\d)[\w-]{20,200})@(?=[\w.\[-])"),
         before=frozenset("https")),
@@ -588,12 +588,14 @@ _OF_LOGINS: tuple[Rule, ...] = (
         r"(?:sudo\s+(?:-\w+\s+)*-S\b|(?:sudo\s+)?(?:chpasswd|passwd)\b"
         r"|[^\n|]{0,100}(?:password|token|pass)-stdin|[^\n|]{0,40}--with-token"
         r"|[^\n|]{0,60}cryptsetup|[^\n|]{0,80}--passphrase-fd)")),
+    Rule("password of a login", ("requirepass ", "masterauth ", "bindpw ", "rootpw "), re.compile(
+        r"(?:requirepass|masterauth|bindpw|rootpw)\s+\"?(?P<secret>[^\s\"'\\]{4,200})")),
     Rule("password of a login", ("machine ", "machine\n", "default login "), re.compile(
         r"(?:machine\s+[^\s\\]{1,200}|default)\s+(?:login\s+[^\s\\]{1,200}\s+)?"
         r"(?:account\s+\S{1,100}\s+)?password\s+(?P<secret>[^\s\"'\\]{4,300})")),
     Rule("password of a login", (":5432:", ":*:", ":3306:", ":6432:", ":5433:"), re.compile(
-        r"(?:\d{4}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:\"'\\]{4,200})(?=\s|\\|\"|$)"),
-        after_letters=True, before=_DIGITS),
+        r":(?:\d{4}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:\"'\\]{4,200})(?=\s|\\|\"|$)"),
+        after_letters=True),
     Rule("password of a login", ('auth"', 'auth\\"', "_auth", "auth:"), re.compile(
         r"(?:auth\\?\"\s*:\s*\\?\"|_auth\s*=\s*\"?|auth:\s+\"?)"
         r"(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})(?![\w=-])"), after_letters=True,
@@ -603,7 +605,8 @@ _OF_LOGINS: tuple[Rule, ...] = (
         r"\s?(?:IDENTIFIED (?:WITH \S{1,40} )?BY|PASSWORD)\s*\(?\s*\\?(?P<quote>[\"'])"
         r"(?P<secret>[^\"'\n\\]{4,200})\\?(?P=quote)", re.IGNORECASE), folded=True,
         after_letters=True),
-    Rule("password of a login", ("password>", "secret>", "token>", "apikey>", "passphrase>"),
+    Rule("password of a login", ("password>", "secret>", "token>", "apikey>", "accesskey>",
+                                   "secretkey>", "privatekey>", "passphrase>"),
          re.compile(r"\w+>\s{0,20}(?P<secret>[^<>\s\"']{4,400})\s{0,20}<\\?/"),
          folded=True, after_letters=True, accepts=_is_password),
     Rule("cookie", ("cookie:", 'cookie"', "cookie'", "cookie\\", "--cookie "), re.compile(
@@ -632,8 +635,8 @@ _OF_LOGINS: tuple[Rule, ...] = (
     Rule("password or key", ("define(", "setenv(", "putenv(", "setx ", "env "), re.compile(
         r"(?:(?:define|setenv|putenv)\(\s*[\"']?|setx\s+[\"']?|\bENV\s+)[\w.-]{0,60}?(?:pass(?:word|wd)?"
         r"|secret|token|key|salt|credentials?)[\"']?(?:\s*,\s*|\s+|=)"
-        r"[\"']?(?P<secret>[^\s\"'\\,<>{}()$]{6,4000})", re.IGNORECASE), folded=True,
-        accepts=_is_password),
+        r"(?P<quote>[\"'])?(?P<secret>(?(quote)[^\s\"'\\]{6,400}|[^\s\"'\\,<>{}()$]{6,4000}))",
+        re.IGNORECASE), folded=True, accepts=_is_password),
     Rule("password or key", _WORDS, re.compile(
         # A line of an environment file: a bare value up to the end of the line.
         r"(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|(?<=_)KEY|CREDENTIALS?)="
