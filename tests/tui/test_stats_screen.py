@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,24 @@ async def test_a_row_of_a_session_opens_it(store: Path) -> None:
         run.app.close_toasts()  # One says that archived sessions are listed.
         await run.press("escape")
         assert isinstance(run.app.screen, StatsScreen)
+
+
+async def test_sessions_are_seen_where_the_statistics_were_opened_above_a_search(
+    store: Path
+) -> None:
+    async with running(store) as run:
+        await run.press("S", "tab", "dollar_sign", "enter")
+        assert isinstance(run.app.screen, MainScreen)
+        assert run.sessions.filter_text.startswith("after:2026-11-18")
+
+
+async def test_what_is_not_counted_yet_is_said(store: Path) -> None:
+    async with statistics(store) as (run, screen):
+        model = screen.model
+        model.board = replace(model.board, coverage=Coverage(1_200, 3_000))
+        model.changed()
+        await run.pilot.pause()
+        assert "counted 1,200 of 3,000 sessions" in drawn(screen)
 
 
 async def test_the_mouse_selects_and_opens(store: Path) -> None:

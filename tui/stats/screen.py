@@ -238,9 +238,10 @@ class StatsScreen(StackedScreen):
         if target.kind == "fold":
             self.model.toggle_rows(selected[0])
             return
-        host = self.host
+        app, host = self.app, self.host
         back = WayBack("statistics", host.open_stats)
-        self.dismiss()
+        while isinstance(app.screen, StackedScreen):  # The search may be below this one.
+            app.pop_screen()
         if target.kind == "session":
             host.open_session(target.session_id, target.message_id, back=back)
         else:
