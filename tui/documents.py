@@ -11,6 +11,7 @@ from pathlib import Path
 from store.config import described
 from store.exports.registry import FORMATS
 from store.language.fields import FIELDS
+from store.prices.loading import package_prices
 from store.sources.base.protocol import ServerSource, Source
 from store.sources.registry import all_sources
 from store.system.streams import guard_streams
@@ -83,6 +84,18 @@ def field_table() -> str:
                       ""])  # fmt: skip
 
 
+def price_table() -> str:
+    """Return the Markdown table of the pages that the package's prices come from."""
+    lines = package_prices()
+    rows = []
+    for source in dict.fromkeys(line.source for line in lines):
+        models = list(dict.fromkeys(line.pattern for line in lines if line.source == source))
+        day = max(line.date for line in lines if line.source == source)
+        some = ", ".join(f"`{model}`" for model in models[:3])
+        rows.append(f"| <{source}> | {len(models)} | {some} | {day} |")
+    return "\n".join(["| page | ids | such as | date |", "|---|---|---|---|", *rows, ""])
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "keys": ("docs/keys.md", key_table),
     "commands": ("docs/command-line.md", command_table),
@@ -91,6 +104,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "programs": ("README.md", program_table),
     "settings": ("docs/settings.md", setting_table),
     "fields": ("docs/search.md", field_table),
+    "prices": ("docs/prices.md", price_table),
 }
 """The page and the table of each marker."""
 
