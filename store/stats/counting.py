@@ -36,23 +36,6 @@ def count_all(
     return 0
 
 
-def count_recent(db: Database, connection: sqlite3.Connection, since: int) -> None:
-    """Count the sessions that changed since a moment into empty tables.
-
-    Answers that they copied from other sessions count there, and so not here.
-
-    Args:
-        db: The store.
-        connection: With the tables.
-        since: Epoch ms.
-    """
-    rows = db.connection.execute("SELECT id FROM chat_sessions WHERE updated_at >= ?", (since,))
-    ids = [row[0] for row in rows]
-    names, shared = tables.Names(connection), shared_answers(db, ids)
-    for info in session_infos(db, ids):
-        tables.write_session(connection, names, info, count_session(db, info, shared))
-
-
 def write_shares(connection: sqlite3.Connection, together: Iterable[Collection[str]]) -> None:
     """Note which sessions hold answers of each other, within a transaction.
 

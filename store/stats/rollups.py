@@ -206,8 +206,11 @@ def open_rollups(
             left = _count(db, connection, changed, ends)
             _look_through(connection)
         elif since is not None:
-            counting.count_recent(db, connection, since)
-            left = 0
+            recent = db.connection.execute(
+                "SELECT id FROM chat_sessions WHERE updated_at >= ? ORDER BY updated_at DESC, id",
+                (since,),
+            ).fetchall()
+            left = _count(db, connection, dict.fromkeys(row[0] for row in recent), ends)
         elif sessions is not None:
             left = _count(db, connection, dict.fromkeys(sessions), ends)
         else:

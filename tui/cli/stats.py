@@ -452,7 +452,8 @@ def _name(group: Group, by: str | None) -> str:
 def _print_notes(printer: Printer, answer: Answer, named: dict[str, Named]) -> None:
     whole, notes = answer.whole, []
     if whole.answers:
-        told = f", {words.money(whole.told_usd)} told by agents" if whole.is_estimate else ""
+        told = f", {words.money(whole.told_usd)} told by agents" \
+            if whole.is_estimate and whole.told_usd else ""
         notes.append(covered_words(whole) + told)
     if whole.copies:
         notes.append(copies_of(whole.copies))
