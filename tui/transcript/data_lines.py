@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.conversation.calls import shortened
-from store.conversation.readable import media_line, readable
-from store.text import figures
-from store.text.diffs import from_patch, from_unified, tally
+from store.conversation.data_parts import (
+    compaction_of,
+    custom_of,
+    error_of,
+    event_of,
+    patch_of,
+    retry_of,
+    todo_of,
+    words_of,
+)
+from store.conversation.readable import media_line
+from store.text.diffs import tally
 from store.text.stored_json import as_dict, as_list, readable_json
 from tui.kit import diff
 from tui.kit.glyphs import glyphs
@@ -18,7 +26,6 @@ from tui.kit.text import clean, one_line, one_row
 from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.item import Item, Setting
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
-from tui.words.calls import todo_items
 
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""
@@ -84,49 +91,33 @@ def _source(item: Item, setting: Setting) -> Laid:
 
 
 def _error(item: Item, setting: Setting) -> Laid:
-    data = _payload(item) or item.data
-    words = data.get("message") or data.get("error") or data.get("text")
-    text = readable(words) if words else readable(data)
-    name = data.get("name") or data.get("status") or data.get("type")
-    name = name if name not in (None, item.type) else None
+    name, text = error_of(item.type, item.data)
     head: list[Run] = [(f"{glyphs().failed} ", "error bold"), ("error", "error bold")]
     if name:
-        head.append((f"  {one_line(str(name))}", "error"))
+        head.append((f"  {one_line(name)}", "error"))
     lines = plain_lines(text[:CAP_CHARACTERS].strip(), setting.measure - 2, "error")
     return [Line(head), *(indented(line, 2) for line in lines)], "error", False
 
 
 def _retry(item: Item, setting: Setting) -> Laid:
-    data = _payload(item)
-    words = one_line(f"try {data.get('attempt', '?')}")
-    if data.get("max_attempts"):
-        words += one_row(f" of {data['max_attempts']}")
-    facts = [one_line(f"status {data['status']}")] if data.get("status") else []
-    delay = data.get("delay_ms")
-    if isinstance(delay, int | float):
-        facts.append(f"again after {figures.duration(delay)}")
-    reason = one_line(str(data.get("message") or data.get("error") or ""))
-    runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error bold"), (words, "text"),
-                       (f"  {reason}", "muted")]
-    right: list[Run] = [("  ".join(facts), "faint")]
+    attempt, reason, facts = retry_of(item.data)
+    runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error bold"),
+                       (one_row(attempt), "text"), (f"  {one_line(reason)}", "muted")]
+    right: list[Run] = [(one_row("  ".join(facts)), "faint")]
     return [Line(cut(runs, setting.width - width_of(right) - 2), right=right)], "error", False
 
 
 def _compaction(item: Item, setting: Setting) -> Laid:
-    data = _payload(item)
+    size, reason, summary = compaction_of(item.data)
     words: list[Run] = [("compacted", "reasoning bold")]
-    before, after = data.get("pre_tokens"), data.get("post_tokens", data.get("summary_tokens"))
-    if isinstance(before, int):
-        words.append((f"  {figures.tokens(before)}", "muted"))
-    if isinstance(after, int) and after:
-        words.append((f" to {figures.tokens(after)} tokens", "muted"))
-    words.append(("  by itself" if data.get("auto") else "  on request", "faint"))
-    summary = data.get("summary")
+    if size:
+        words.append((f"  {size}", "muted"))
+    words.append((f"  {reason}", "faint"))
     opened = _opened(item)
-    if isinstance(summary, str) and summary.strip():
+    if summary:
         words.append((f"  o {'folds' if opened else 'shows'} the summary", "faint"))
     lines = [divider(words, setting.width, "fold")]
-    if opened and isinstance(summary, str):
+    if opened and summary:
         shown = summary[: CAP_CHARACTERS * item.pages]
         body = layout(shown, setting.measure, setting.width, "muted")
         lines += capped_lines(body, item.pages)
@@ -134,10 +125,7 @@ def _compaction(item: Item, setting: Setting) -> Laid:
 
 
 def _event(item: Item, setting: Setting) -> Laid:
-    data = _payload(item)
-    name = str(data.get("name") or data.get("type") or item.type.removeprefix("data-"))
-    rest = data.get("details", {k: v for k, v in data.items() if k not in ("name", "type")})
-    return _named(item, setting, name.replace("_", " "), readable(rest))
+    return _named(item, setting, *event_of(item.type, item.data))
 
 
 def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:
@@ -170,17 +158,17 @@ def _steering(item: Item, setting: Setting) -> Laid:
 
 
 def _custom(item: Item, setting: Setting) -> Laid:
-    """A provider's own part (AI SDK 7's ``custom``), by its kind."""
-    rest = {key: value for key, value in item.data.items() if key not in ("type", "kind")}
-    return _named(item, setting, str(item.data.get("kind") or "custom"), readable(rest))
+    return _named(item, setting, *custom_of(item.data))
+
+
+def _worded(item: Item, setting: Setting) -> Laid:
+    words = words_of(item.type, item.data)
+    assert words is not None
+    return _named(item, setting, *words)
 
 
 def _todo(item: Item, setting: Setting) -> Laid:
-    data = item.data.get("data")
-    given = data if isinstance(data, list) else (
-        as_dict(data).get("todos") or as_dict(data).get("items") or as_dict(data).get("plan")
-    )
-    items = todo_items(given)
+    items = [(state, one_line(text)) for state, text in todo_of(item.data)]
     if not items:
         return _event(item, setting)
     marks = glyphs()
@@ -195,16 +183,9 @@ def _todo(item: Item, setting: Setting) -> Laid:
 
 
 def _patch(item: Item, setting: Setting) -> Laid:
-    data = _payload(item)
-    text = data.get("patch") or data.get("diff")
-    hunks = data.get("structuredPatch") or data.get("hunks")
-    lines = from_patch(hunks) if hunks else (
-        from_unified(text) if isinstance(text, str) else [])
-    files = data.get("files")
-    names = ", ".join(shortened(str(name), setting.root) for name in files) if (
-        isinstance(files, list)) else shortened(str(data.get("path") or ""), setting.root)
+    names, lines = patch_of(item.data, setting.root)
     if not lines:
-        return _named(item, setting, "files changed", names or readable(data))
+        return _named(item, setting, "files changed", names)
     plus, minus = tally(lines)
     head = Line([("patch ", "tool bold"), (one_line(names), "text"), (f"  +{plus}", "ok"),
                  (f" -{minus}", "error")], fold="fold")
@@ -214,16 +195,6 @@ def _patch(item: Item, setting: Setting) -> Laid:
         made.append(Line([(f"  {glyphs().more} {len(lines) - 12} more lines", "faint")],
                          fold="fold"))
     return made, "tool", not _opened(item)
-
-
-def _worded(name: str, *keys: str) -> Callable[[Item, Setting], Laid]:
-    def make(item: Item, setting: Setting) -> Laid:
-        data = item.data.get("data")
-        text = next((value for key in keys if isinstance(value := as_dict(data).get(key), str)),
-                    None)
-        return _named(item, setting, name, text if text is not None else readable(data))
-
-    return make
 
 
 def _plan(item: Item, setting: Setting) -> Laid:
@@ -239,9 +210,7 @@ _MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {
     "file": _file, "reasoning-file": _file, "source-url": _source, "source-document": _source,
     "data-error": _error, "data-retry": _retry, "data-compaction": _compaction,
     "data-event": _event, "data-todo": _todo, "data-plan": _plan, "data-patch": _patch,
-    "data-agent": _worded("agent", "name", "agent", "description"),
-    "data-question": _worded("question", "question", "text", "message"),
-    "data-result": _worded("result", "result", "text", "summary"),
+    "data-agent": _worded, "data-question": _worded, "data-result": _worded,
 }
 WORDED = frozenset(_MAKERS)
 """Types of parts that are shown in words; any other part is shown as JSON."""

@@ -6,14 +6,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from store.conversation.calls import Call, describe, ended_in, shortened, todo_items
+from store.conversation.calls import Call, describe, ended_in
+from store.conversation.data_parts import (
+    compaction_of,
+    custom_of,
+    error_of,
+    event_of,
+    patch_of,
+    retry_of,
+    todo_of,
+    words_of,
+)
 from store.conversation.readable import media_line, output_text, readable, strip_tags
 from store.exports.html.images import Pictures, blocks_in
 from store.exports.html.markup import link, linked, shown
 from store.exports.html.prose import code, prose
 from store.exports.reading import Row
 from store.text import figures
-from store.text.diffs import DiffLine, from_patch, from_unified, tally
+from store.text.diffs import DiffLine, tally
 from store.text.neutral import neutral_line, without_colour
 from store.text.stored_json import as_dict, as_list, readable_json
 
@@ -74,8 +84,11 @@ class Parts:
         elif kind == "data-patch":
             yield self._patch(data)
         else:
-            maker = _MAKERS.get(kind)
-            yield maker(data) if maker is not None else _unknown(kind, data)
+            maker, words = _MAKERS.get(kind), words_of(kind, data)
+            if maker is not None:
+                yield maker(data)
+            else:
+                yield _unknown(kind, data) if words is None else _named(*words)
 
     def _tool(self, data: dict[str, Any], times: tuple[int, int]) -> str:
         call = describe(data, self._root, times)
@@ -112,16 +125,9 @@ class Parts:
         return _part("user", f'<p class="file"><b>file</b> {shown(media_line(data))}</p>')
 
     def _patch(self, data: Mapping[str, Any]) -> str:
-        content = as_dict(data.get("data"))
-        text = content.get("patch") or content.get("diff")
-        hunks = content.get("structuredPatch") or content.get("hunks")
-        lines = from_patch(hunks) if hunks else (
-            from_unified(text) if isinstance(text, str) else [])
-        files = content.get("files")
-        names = ", ".join(shortened(str(name), self._root) for name in files) if isinstance(
-            files, list) else shortened(str(content.get("path") or ""), self._root)
+        names, lines = patch_of(data, self._root)
         if not lines:
-            return _named("files changed", names or readable(content))
+            return _named("files changed", names)
         plus, minus = tally(lines)
         head = (f'<b>patch</b> <span class="what">{shown(names)}</span>'
                 f'<span class="ok">+{plus}</span> <span class="bad">-{minus}</span>')
@@ -313,10 +319,6 @@ def _unknown(kind: str, data: Mapping[str, Any]) -> str:
     return _part("aside", _fold(kind, _pre(text), beside="unknown part", facts=facts))
 
 
-def _payload(data: Mapping[str, Any]) -> dict[str, Any]:
-    return as_dict(data.get("data"))
-
-
 def _source(data: Mapping[str, Any]) -> str:
     address = str(data.get("url") or "")
     title = str(data.get("title") or data.get("filename") or address)
@@ -326,53 +328,29 @@ def _source(data: Mapping[str, Any]) -> str:
 
 
 def _error(data: Mapping[str, Any]) -> str:
-    content = _payload(data) or data
-    words = content.get("message") or content.get("error") or content.get("text")
-    text = readable(words) if words else readable(content)
-    name = content.get("name") or content.get("status") or content.get("type")
-    beside = f" {shown(neutral_line(str(name)))}" if name not in (None, data.get("type")) else ""
+    name, text = error_of("data-error", data)
+    beside = f" {shown(neutral_line(name))}" if name else ""
     return _part("error", f'<p class="failed">✗ <b>error</b>{beside}</p>{_pre(text.strip())}')
 
 
 def _retry(data: Mapping[str, Any]) -> str:
-    content = _payload(data)
-    words = f"try {content.get('attempt', '?')}"
-    if content.get("max_attempts"):
-        words += f" of {content['max_attempts']}"
-    reason = str(content.get("message") or content.get("error") or "")
-    facts = [f"status {content['status']}"] if content.get("status") else []
-    delay = content.get("delay_ms")
-    if isinstance(delay, int | float):
-        facts.append(f"again after {figures.duration(delay)}")
-    return _part("error", f'<p class="failed">✗ <b>retry</b> {shown(words)}'
+    attempt, reason, facts = retry_of(data)
+    return _part("error", f'<p class="failed">✗ <b>retry</b> {shown(attempt)}'
                           f' <span class="h">{shown(neutral_line(reason))}</span>'
                           f'<span class="facts">{shown("  ".join(facts))}</span></p>')
 
 
 def _compaction(data: Mapping[str, Any]) -> str:
-    content = _payload(data)
-    words = "compacted"
-    before, after = content.get("pre_tokens"), content.get("post_tokens",
-                                                           content.get("summary_tokens"))
-    if isinstance(before, int):
-        words += f" {figures.tokens(before)}"
-    if isinstance(after, int) and after:
-        words += f" to {figures.tokens(after)} tokens"
-    words += " by itself" if content.get("auto") else " on request"
-    summary = content.get("summary")
-    if not isinstance(summary, str) or not summary.strip():
+    size, reason, summary = compaction_of(data)
+    words = " ".join(filter(None, ("compacted", size, reason)))
+    if not summary:
         return f'<p class="divider"><span>{shown(words)}</span></p>\n'
     inner = f'<div class="prose">{prose(summary)}</div>'
     return _part("reasoning", _fold(words, inner, beside=summary), "compaction")
 
 
 def _event(data: Mapping[str, Any]) -> str:
-    content = _payload(data)
-    kind = str(data.get("type", "")).removeprefix("data-")
-    name = str(content.get("name") or content.get("type") or kind)
-    rest = content.get("details", {key: value for key, value in content.items()
-                                   if key not in ("name", "type")})
-    return _named(name.replace("_", " "), readable(rest))
+    return _named(*event_of(str(data.get("type", "")), data))
 
 
 def _steering(data: Mapping[str, Any]) -> str:
@@ -386,17 +364,8 @@ def _steering(data: Mapping[str, Any]) -> str:
     return _part("user", "".join(pieces))
 
 
-def _custom(data: Mapping[str, Any]) -> str:
-    rest = {key: value for key, value in data.items() if key not in ("type", "kind")}
-    return _named(str(data.get("kind") or "custom"), readable(rest))
-
-
 def _todo(data: Mapping[str, Any]) -> str:
-    content = data.get("data")
-    given = content if isinstance(content, list) else (
-        as_dict(content).get("todos") or as_dict(content).get("items")
-        or as_dict(content).get("plan"))
-    items = todo_items(given)
+    items = todo_of(data)
     if not items:
         return _event(data)
     done = sum(state == "completed" for state, _text in items)
@@ -405,28 +374,18 @@ def _todo(data: Mapping[str, Any]) -> str:
 
 
 def _plan(data: Mapping[str, Any]) -> str:
-    text = _payload(data).get("plan") or _payload(data).get("text")
+    content = as_dict(data.get("data"))
+    text = content.get("plan") or content.get("text")
     if not isinstance(text, str):
         return _todo(data)
     return _part("tool", f'<p class="head"><b>plan</b></p><div class="prose">{prose(text)}</div>')
 
 
-def _worded(name: str, *keys: str) -> Callable[[Mapping[str, Any]], str]:
-    def make(data: Mapping[str, Any]) -> str:
-        content = as_dict(data.get("data"))
-        text = next((value for key in keys if isinstance(value := content.get(key), str)), None)
-        return _named(name, text if text is not None else readable(data.get("data")))
-
-    return make
-
-
 _MAKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "steering-message": _steering, "custom": _custom, "source-url": _source,
+    "steering-message": _steering, "custom": lambda data: _named(*custom_of(data)),
+    "source-url": _source,
     "source-document": _source, "data-error": _error, "data-retry": _retry,
     "data-compaction": _compaction, "data-event": _event, "data-todo": _todo, "data-plan": _plan,
-    "data-agent": _worded("agent", "name", "agent", "description"),
-    "data-question": _worded("question", "question", "text", "message"),
-    "data-result": _worded("result", "result", "text", "summary"),
 }  # fmt: skip
 
 
