@@ -11,6 +11,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -224,7 +225,9 @@ def test_a_line_about_today(run: Run, talk: Talk, monkeypatch: pytest.MonkeyPatc
     assert at(now + DAY_MS, run, monkeypatch, "--live").out == "$0 0\n"
 
 
-def test_windows(run: Run, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows(
+    run: Run, talk: Talk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk.message(talk.session(agent="codex"), "assistant", usage={"input": 5}, rate_limits=[
         {"used_percent": 62.4, "window_minutes": 299, "resets_at": talk.now + 3_600_000}])
     talk.db.connection.execute("UPDATE chat_sessions SET updated_at = ?", (talk.now,))
@@ -234,7 +237,12 @@ def test_windows(run: Run, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
         ("claude-code", "week", False), ("codex", "5 hours", True), ("codex", "week", False)]
     assert found[1]["used_percent"] == 62.4 and found[1]["spent"]["answers"] == 2
     assert found[1]["usd_per_hour"] is None and found[0]["usd_per_hour"] > 0
+    path = home / ".config" / "backscroll" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('[stats]\nzone = "Asia/Tokyo"\n')
     out = at(now, run, monkeypatch, "--windows").out
+    ends = datetime.fromtimestamp(talk.now / 1000 + 3599, ZoneInfo("Asia/Tokyo"))
+    assert f"until {ends:%Y-%m-%d %H:%M}, 58m left (as its server said at" in out
     assert "codex 5 hours  62% used" in out and "guessed from the first request" in out
     assert at(now, run, monkeypatch, "--windows", "--csv").out.count("\n") == 4
     text = "{window_used} {window_left} {week_left}"

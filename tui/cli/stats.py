@@ -44,6 +44,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Any, get_args
 
 from store.config import Settings, load_config, quick_config, zone_of
@@ -69,7 +70,7 @@ from store.stats.windows import Window, open_windows
 from store.system.clock import system_clock
 from store.text import figures as words
 from store.text.neutral import neutral_line
-from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note, print_json
+from tui.cli.output import Printer, UsageError, as_text, home_path, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit.text import fit
 from tui.words.spending import copies_of, cost_words, covered_words, csv_of, figures_json, flat
@@ -273,7 +274,7 @@ def _print(
     elif options.csv:
         sys.stdout.write(_csv(asked, answer, windows, only_windows=options.windows))
     elif options.windows:
-        _print_windows(Printer(), windows, asked.now)
+        _print_windows(Printer(), windows, asked)
     else:
         _print_table(Printer(), asked, answer, named)
 
@@ -473,7 +474,8 @@ def _print_notes(printer: Printer, answer: Answer, named: dict[str, Named]) -> N
             )  # fmt: skip
 
 
-def _print_windows(printer: Printer, windows: Sequence[Window], now: int) -> None:
+def _print_windows(printer: Printer, windows: Sequence[Window], asked: Asked) -> None:
+    now, zone = asked.now, asked.calendar.zone
     if not windows:
         printer.line(printer.paint("No window is open: nothing was asked within a week"))
     for window in windows:
@@ -490,10 +492,14 @@ def _print_windows(printer: Printer, windows: Sequence[Window], now: int) -> Non
             f"  {covered_words(found)}, {words.tokens(found.total)} tokens; {rate}"))
         how = "as its server said" if window.recorded else "guessed from the first request"
         if window.seen_at is not None:
-            how += f" at {local_time(window.seen_at, '%H:%M')}"
+            how += f" at {_clock(window.seen_at, zone):%H:%M}"
         left = words.duration((window.end - now) // 60_000 * 60_000).replace(" 00s", "")
         printer.line(printer.paint(
-            f"  until {local_time(window.end)}, {left} left ({how})", "faint"))
+            f"  until {_clock(window.end, zone):%Y-%m-%d %H:%M}, {left} left ({how})", "faint"))
+
+
+def _clock(at: int, zone: tzinfo | None) -> datetime:
+    return datetime.fromtimestamp(at / 1000, zone)
 
 
 def _limit(text: str) -> int:
