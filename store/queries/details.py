@@ -16,6 +16,7 @@ from store.prices.table import PriceTable
 from store.queries import sessions
 from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
+from store.queries.running_totals import RunningTotals
 from store.queries.shared_answers import shared_answers
 from store.rows import SessionRow
 from store.usage import Spent
@@ -101,6 +102,8 @@ class Timeline:
     Attributes:
         spent: What the session itself spent: hidden turns too, but no answer that another
             session counts (``store.queries.shared_answers``).
+        noted: Dollars that the session itself added to the totals which its source notes; None
+            where it notes none.
         models: Assistant messages by model, as ``provider/model`` and variant.
         prompts: Assistant messages by the digest of their system prompt.
         tools: Calls by tool.
@@ -110,6 +113,7 @@ class Timeline:
 
     turns: list[Turn] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
+    noted: float | None = None
     models: Counter[str] = field(default_factory=Counter)
     prompts: Counter[str] = field(default_factory=Counter)
     tools: Counter[str] = field(default_factory=Counter)
@@ -174,8 +178,8 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
         session_id: The session's id.
         prices: Of models, for answers whose agent tells no cost; None estimates nothing.
     """
-    found = Timeline()
-    shared = shared_answers(db, [session_id]).usage
+    found, totals = Timeline(), RunningTotals()
+    shared = shared_answers(db, [session_id])
     for message_id, role, hidden_at, at, metadata in messages_of(db, session_id):
         if isinstance(metadata.get("queued_at"), int | float):
             continue
@@ -193,7 +197,11 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
             spent = priced(metadata, prices)
             turn.spent.add(spent)
             _count_answer(found, turn, metadata)
-            found.spent.add(_counted(spent, shared, message_id))
+            found.spent.add(_counted(spent, shared.usage, message_id))
+            totals.take(at, "", metadata)
+    if totals:
+        costs = totals.costs(session_id, shared.begun_at, shared.begun_models)
+        found.noted = sum(cost.usd for cost in costs)
     _read_prompts(db, found.turns)
     return found
 

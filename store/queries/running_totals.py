@@ -65,6 +65,10 @@ class RunningTotals:
         """Start without a note."""
         self._notes: defaultdict[str, list[tuple[CostSoFar, int, str]]] = defaultdict(list)
 
+    def __bool__(self) -> bool:
+        """Return whether anything was noted."""
+        return bool(self._notes)
+
     def take(self, at: int, model: str, metadata: Mapping[str, Any]) -> None:
         """Take what was noted after an answer, if anything was.
 

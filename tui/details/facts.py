@@ -30,6 +30,8 @@ from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines, cost_words
 from tui.words.costs import family_lines
 
+LEAST_COST = 0.0005
+"""Dollars; less than that is not shown."""
 NO_MODEL = "unknown/unknown"
 """The reference of a session whose source names no model."""
 
@@ -140,7 +142,7 @@ def _lineage_lines(overview: Overview, width: int) -> list[Line]:
 def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
     row = overview.row
     rolled = row.spent
-    cost, told_by = _cost(overview, rolled)
+    cost, told_by = _cost(overview, timeline, rolled)
     facts = [f"{tokens(rolled.total)} tokens"]
     own = timeline.spent if timeline is not None and cost is None else Spent()
     if cost is not None:
@@ -153,17 +155,38 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
     if timeline is not None and timeline.spent.total and timeline.spent.total != rolled.total:
         told = f"{tokens(timeline.spent.total)} in its own messages, copied ones left out"
         lines.append(fact("spent", told, width, "muted"))
+    rest = 0.0 if cost is None or timeline is None else cost - _told_by_answers(timeline)
+    if rest > LEAST_COST and cost is not None and rest < cost - LEAST_COST:
+        lines.append(fact("beyond", f"{money(rest)} that no answer tells", width, "muted"))
     if cost is None:
         said = "estimated by its tokens" if own.estimated is not None else "not recorded"
         lines.append(fact("cost", said, width, "faint"))
     return [*lines, BLANK]
 
 
-def _cost(overview: Overview, rolled: Spent) -> tuple[float | None, str]:
+def _told_by_answers(timeline: Timeline) -> float:
+    """Return what the answers tell that the session's figure is made of."""
+    if timeline.noted is not None:
+        return timeline.spent.cost or 0.0
+    return sum(turn.spent.cost or 0.0 for turn in timeline.turns)
+
+
+def _cost(
+    overview: Overview, timeline: Timeline | None, rolled: Spent
+) -> tuple[float | None, str]:
+    """Return what a session cost, and who tells it.
+
+    Args:
+        overview: The session.
+        timeline: Its turns; until they are read, a fork's total has its parent's in it.
+        rolled: The sums of its row.
+    """
     own = overview.metadata.get("backscroll")
     told = own.get("cost") if isinstance(own, dict) else None
     if isinstance(told, dict) and isinstance(told.get("usd"), int | float):
-        return float(told["usd"]), one_line(str(told.get("from") or ""), 30)
+        noted = timeline.noted if timeline is not None else None
+        usd = float(told["usd"]) if noted is None else noted
+        return usd, one_line(str(told.get("from") or ""), 30)
     return rolled.cost, ""
 
 
