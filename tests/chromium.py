@@ -110,6 +110,7 @@ class Page:
     popups: list[str] = field(default_factory=list)
     _by_id: dict[str, Request] = field(default_factory=dict)
     _loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    _scripts: bool = True
 
     async def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Return the answer to a DevTools command for this page."""
@@ -235,6 +236,7 @@ class Page:
     async def without_scripts(self) -> None:
         """Turn JavaScript off for what is loaded next; ``evaluate`` still works."""
         await self.send("Emulation.setScriptExecutionDisabled", value=True)
+        self._scripts = False
 
     async def screenshot(self, path: Path | None = None, *, whole: bool = False) -> bytes:
         """Return a PNG of the page.
@@ -243,6 +245,11 @@ class Page:
             path: Where to write it, too.
             whole: Whether to include what is below the window.
         """
+        await self.send("Page.bringToFront")
+        if self._scripts:
+            # What was done before is drawn with the second frame.
+            await self.evaluate(
+                "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         answer = await self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         picture = base64.b64decode(answer["data"])
         if path is not None:
