@@ -11,7 +11,7 @@ from tests.counted.answers import Counted, rows
 
 
 def counted(root: Path) -> list[Counted]:
-    if root.is_dir() and (root / "storage").is_dir() and not list(root.glob("*.db")):
+    if root.is_dir() and not list(root.glob("*.db")):
         return _older(root)
     (path,) = [root] if root.is_file() else root.glob("*.db")
     # Kilo adds to a message what the subagent that it called cost; a step has its own cost alone.
@@ -24,8 +24,24 @@ def counted(root: Path) -> list[Counted]:
 
 
 def _older(root: Path) -> list[Counted]:
-    infos = [json.loads(path.read_text()) for path in root.glob("storage/message/*/*.json")]
-    return [_answer(info) for info in infos if info["role"] == "assistant"]
+    """Return the answers of a store of files: an early message has its last step's tokens alone."""
+    found = []
+    for path in [*root.glob("storage/message/*/*.json"),
+                 *root.glob("project/*/storage/session/message/*/*.json")]:  # fmt: skip
+        info = json.loads(path.read_text())
+        if info["role"] != "assistant":
+            continue
+        storage, message = path.parents[2], path.stem
+        parts = [json.loads(part.read_text()) for part in storage.glob(f"part/**/{message}/*.json")]
+        steps = [_answer(info | part) for part in parts if part["type"] == "step-finish"]
+        answer = _answer(info)
+        if steps:
+            sums = [sum(values) for values in zip(*(step.tokens for step in steps), strict=True)]
+            one, two, three, four, five = sums
+            answer = replace(answer, tokens=(one, two, three, four, five),
+                             usd=sum(step.usd or 0.0 for step in steps))  # fmt: skip
+        found.append(answer)
+    return found
 
 
 def _answer(info: dict[str, Any]) -> Counted:

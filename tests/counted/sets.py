@@ -35,6 +35,7 @@ def _cases() -> list[Sample]:
 
 SETS = [
     *filter(_has_reader, SAMPLES),
+    Sample("opencode", "opencode/0.5.29"),
     Sample("codex", "codex/0.36.0"),
     Sample("codex", "codex/0.58.0"),
     Sample("claude-code", "cases/16-call-ids-repeated/claude"),
