@@ -88,7 +88,7 @@ class BackscrollApp(CommandOwner, CommandApp):
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     Screen { scrollbar-size: 1 1; }
-    Toast { background: $panel; color: $foreground; }
+    Toast { background: $panel; color: $foreground; width: 64; max-width: 80%; }
     ToastRack { margin-bottom: 2; }
     """
 

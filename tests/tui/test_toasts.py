@@ -55,6 +55,16 @@ async def test_the_status_line_and_the_keys_stay_in_sight(
         assert after[-2:] == before[-2:]
 
 
+async def test_a_copy_is_reported_on_one_line_of_80_columns(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    words = "sent 1,234 characters to the terminal's clipboard (OSC 52)"
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(app, pilot)
+        app.notify(words)
+        await settled(app, pilot)
+        assert any(words in row for row in rows_of(app.screen))
+
+
 def rows_of(screen: Screen[Any]) -> list[str]:
     rows = drawn(screen).split("\n")
     return [*rows, *[""] * (screen.size.height - len(rows))]
