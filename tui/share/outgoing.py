@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
-from typing import Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from store.engine.database import Database
 from store.engine.opening import open_target
@@ -16,6 +17,7 @@ from store.exports.files import Prepared, prepare
 from store.exports.reading import View
 from store.exports.registry import FORMATS, Format
 from store.exports.selection import Outputs, Selection
+from store.prices.loading import load_prices
 from store.sharing.masks import Masked, Masking
 
 Messages = Literal["all", "from", "until", "context", "hidden"]
@@ -56,12 +58,14 @@ class Outgoing(NamedTuple):
         sessions: Their ids; several where the format can hold them.
         message_id: The message that is selected; None where none is.
         masking: What the config masks.
+        prices: What models cost, by the config; see ``load_prices``.
     """
 
     store: Path | str
     sessions: Sequence[str]
     message_id: str | None
     masking: Masking
+    prices: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def prepared(self, database: Database, choices: Choices, out: Path | None = None) -> Prepared:
         """Return what is written.
@@ -88,7 +92,8 @@ class Outgoing(NamedTuple):
             database, self.sessions[0], choices.format, view=view, masked=masking.any,
             masking=masking, out=out, selection=selection if ends or selection != Selection()
             else None, further=self.sessions[1:] if choices.format.several else (),
-            pictures=choices.images)
+            pictures=choices.images,
+            prices=load_prices(self.prices) if choices.format.masked else None)
 
     def write(self, choices: Choices, path: Path, *, replace: bool) -> int:
         """Write the file and return its size in bytes.

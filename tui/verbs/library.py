@@ -84,7 +84,8 @@ async def share_sessions(
     one = len(session_ids) == 1
     masking = masking_of(host.settings.masks)
     outgoing = Outgoing(
-        host.library.path, session_ids, message_id if one else None, masking)
+        host.library.path, session_ids, message_id if one else None, masking,
+        host.settings.prices)
     masked = Masks(Masking()).mask(found.value.title or "untitled")
     title = quoted(masked) if one else counted(len(session_ids), "session")
     await host.push_screen(ShareScreen(outgoing, title))
