@@ -54,8 +54,9 @@ def test_it_installs_in_one_line() -> None:
 
 
 def test_the_pictures_it_shows_are_there_and_all_are_shown() -> None:
-    shown = set(re.findall(r"\]\((screenshots/[^)]+)\)", README))
-    there = {f"screenshots/{path.name}" for path in (ROOT / "screenshots").glob("*.svg")}
+    pages = "\n".join(PAGES.values())
+    shown = set(re.findall(r"\]\((?:\.\./)?(screenshots/[^)]+)\)", pages))
+    there = {f"screenshots/{path.name}" for path in (ROOT / "screenshots").glob("*.*g")}
     assert shown == there
 
 

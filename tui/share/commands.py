@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_save
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands, screen_commands
 
@@ -23,7 +24,7 @@ SHARE_COMMANDS: tuple[Command[ShareScreen], ...] = (
     _command("masks", ("!",), "masks", "List what is masked, and let some of it through",
              "Read", lambda screen: screen.list_masks(), footer=20, meaning="masks"),
     _command("write", ("w",), "write", "Write the file", "Copy",
-             lambda screen: screen.write(), footer=5, meaning="save"),
+             lambda screen: screen.write(), footer=5, available=cannot_save, meaning="save"),
     _command("copy", ("y",), "copy", "Copy what goes out as text", "Copy",
              lambda screen: screen.copy(), footer=30),
     *screen_commands(_command, "the sharing"),
