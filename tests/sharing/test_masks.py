@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from store.config import load_config
+from store.engine.database import open_database
 from store.engine.opening import open_target
 from store.errors import Refused
 from store.exports.files import prepare
@@ -16,6 +18,9 @@ from store.exports.selection import LEFT_OUT, Selection
 from store.sharing.homes import Homes
 from store.sharing.masks import BadRule, Masking, Masks
 from store.sharing.settings import checked_masking, mistakes_in
+from store.sources.registry import source
+from store.sync.engine import Sync
+from store.sync.targets import Target
 from tests.sharing.corpus import FALSE, TRUE
 from tests.tui.seeded import SESSION, Said, make_store, message_id, text, tool
 
@@ -140,3 +145,41 @@ def test_names_of_users_are_replaced_in_paths_alone(given: str, shown: str) -> N
     masks = Masks(Masking(secrets=False, home=True))
     masks._homes = Homes(Path("/home/ann"))
     assert masks.mask(given) == shown
+
+
+def test_the_original_records_of_an_agent_are_masked_too(tmp_path: Path) -> None:
+    key, password = TRUE[1][1], TRUE[3][1][:20] + "7a"
+    common: dict[str, Any] = {"sessionId": "5f5f5f5f-1111-4222-8333-444444444444", "cwd": "/w",
+              "version": "2.0.1",
+              "isSidechain": False, "userType": "external"}  # fmt: skip
+    records: list[dict[str, Any]] = [
+        {"type": "user", "uuid": "u-1", "parentUuid": None, "timestamp": "2026-11-01T00:00:00.000Z",
+         "message": {"role": "user", "content": f"AWS_SECRET_ACCESS_KEY={key}"}},
+        {"type": "assistant", "uuid": "u-2", "parentUuid": "u-1",
+         "timestamp": "2026-11-01T00:00:01.000Z", "message": {
+             "id": "msg_1", "role": "assistant", "model": "claude-sonnet-4-5", "content": [
+                 {"type": "tool_use", "id": "toolu_1", "name": "Login",
+                  "input": {"password": password}}]}},
+        {"type": "user", "uuid": "u-3", "parentUuid": "u-2",
+         "timestamp": "2026-11-01T00:00:02.000Z",
+         "message": {"role": "user", "content": [
+             {"type": "tool_result", "tool_use_id": "toolu_1", "content": f"token={key}"}]}},
+    ]  # fmt: skip
+    folder = tmp_path / ".claude" / "projects" / "-w"
+    folder.mkdir(parents=True)
+    (folder / f"{common['sessionId']}.jsonl").write_text(
+        "".join(json.dumps(common | record) + "\n" for record in records))
+    database = open_database(tmp_path / "library.db", create=True)
+    try:
+        Sync(database).run([Target(source("claude-code"), tmp_path / ".claude")])
+        (session_id,) = database.connection.execute("SELECT id FROM chat_sessions").fetchone()
+        plain = "".join(prepare(database, session_id, FORMATS["claude-code"]).pieces())
+        database.connection.execute("ROLLBACK")
+        masked = "".join(
+            prepare(database, session_id, FORMATS["claude-code"], masked=True).pieces())
+    finally:
+        database.close()
+    assert key in plain and password in plain
+    assert key not in masked and password not in masked and "[masked " in masked
+    assert [json.loads(line)["type"] for line in masked.splitlines()] == [
+        json.loads(line)["type"] for line in plain.splitlines()]

@@ -79,3 +79,12 @@ async def test_marked_sessions_go_out_together(tmp_path: Path) -> None:
         screen = run.app.screen
         assert isinstance(screen, ShareScreen)
         assert screen.choices.format.several and "2 sessions" in drawn(screen)
+
+
+async def test_the_key_that_saves_leads_here_too(tmp_path: Path) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        await run.open(SESSION, message_id(0))
+        await run.press("w", "G", "enter")
+        assert isinstance(run.app.screen, ShareScreen)
+        await run.press("j", "l")
+        assert run.app.screen.choices.messages == "from"

@@ -364,7 +364,8 @@ class MainScreen(CommandPane, Screen[None]):
         """Save the session to a file."""
         from tui.verbs.library import export_session
 
-        await self._of_session(export_session)
+        await self._of_session(
+            lambda host, session_id: export_session(host, session_id, self._message_in(session_id)))
 
     async def share(self) -> None:
         """Choose what of the session, or of the marked ones, goes out."""
@@ -377,10 +378,14 @@ class MainScreen(CommandPane, Screen[None]):
         marked = list[str]()
         if self.panes.focused == "sessions" and self.sessions.selection.marks:
             marked = [each.id for each in await self.sessions.targets.chosen()]
+        await asking(self, share_sessions(
+            self.host, marked or [session_id], self._message_in(session_id)))
+
+    def _message_in(self, session_id: str) -> str | None:
+        """Return the message that is selected in a session; None where another one is shown."""
         shown = self.transcript.shown if self.transcript is not None else None
         here = shown is not None and shown.has_parts and shown.session_id == session_id
-        await asking(self, share_sessions(
-            self.host, marked or [session_id], shown.message_id if shown and here else None))
+        return shown.message_id if shown is not None and here else None
 
     async def forget(self) -> None:
         """Remove the session permanently."""

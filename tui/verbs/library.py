@@ -46,8 +46,14 @@ async def _on_store(host: Host, work: Callable[[Database], T]) -> T | None:
         return None
 
 
-async def export_session(host: Host, session_id: str) -> None:
-    """Choose a format and a file, and write a session there."""
+async def export_session(host: Host, session_id: str, message_id: str | None = None) -> None:
+    """Choose a format and a file, and write a session there.
+
+    Args:
+        host: The app.
+        session_id: The session.
+        message_id: The message that is selected in it; None where none is.
+    """
     from store.exports.registry import FORMATS
     from tui.dialogs.save import ExportScreen
 
@@ -57,9 +63,12 @@ async def export_session(host: Host, session_id: str) -> None:
     title = quoted(found.value.title)
     options = [Option(each.name, each, each.help) for each in FORMATS.values()]
     start = next(n for n, option in enumerate(options) if option.name == "markdown")
+    options.append(Option("share…", "share", "choose what goes out, and look at it first"))
     chosen = await host.push_screen_wait(
         ChooseDialog("Save session as", options, about=title, verb="choose the file", start=start))
-    if chosen is not None:
+    if chosen == "share":
+        await share_sessions(host, [session_id], message_id)
+    elif chosen is not None:
         await host.push_screen_wait(ExportScreen(host.library.path, session_id, chosen, title))
 
 
