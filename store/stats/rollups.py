@@ -289,16 +289,20 @@ def _changed(db: Database, connection: sqlite3.Connection) -> Iterator[str]:
     """Yield the sessions that changed since they were counted, the newest change first."""
     (seq,) = connection.execute("SELECT value FROM kept.about WHERE name = 'seq'").fetchone()
     (whole,) = connection.execute("SELECT value FROM kept.about WHERE name = 'whole'").fetchone()
-    own = db.form.name == "own"
-    if own:
-        _, moved = changes.since(db, seq)
+    reaches = False
+    if db.form.name == "own":
+        last, moved = changes.since(db, seq)
+        # A log that does not reach back to the counts says nothing of what has not changed.
+        reaches = bool(moved.sessions) or last == seq
         yield from reversed(list(moved.sessions))
-    if own and whole:
+    if reaches and whole:
         for (session_id,) in connection.execute("SELECT id FROM kept.session WHERE counted = 0"):
             yield session_id
         return
     known = dict(connection.execute(
         "SELECT id, updated_at FROM kept.session WHERE counted = 1").fetchall())
+    if db.form.name == "own" and not reaches:
+        known = dict.fromkeys(known)
     for session_id, updated_at in db.connection.execute(
         "SELECT id, updated_at FROM chat_sessions ORDER BY updated_at DESC, id DESC"
     ).fetchall():

@@ -297,3 +297,18 @@ def test_edits_in_a_hosts_file_are_found(tmp_path: Path) -> None:
     counter.close()
     assert check(talk.db.path) == []
     assert asked(talk).whole.total == 21
+
+
+def test_a_log_that_was_trimmed_hides_no_change(own_talk: Talk) -> None:
+    talk = own_talk
+    session = answers(talk)
+    kept(talk.db.path)
+    write = talk.db.connection.execute
+    write("UPDATE chat_messages SET metadata_json = '{\"usage\":{\"input\":7}}'")
+    note(talk, session)
+    answers(talk)
+    write("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)")
+    write("DELETE FROM changes")
+    assert asked(talk).whole.total == 51
+    kept(talk.db.path)
+    assert check(talk.db.path) == []

@@ -177,6 +177,12 @@ class CountedStore(RuleBasedStateMachine):
     def forget(self, data: st.DataObject) -> None:
         forget(self.talk.db, [data.draw(st.sampled_from(self.sessions))])
 
+    @precondition(lambda self: self.talk.db.form.name == "own")
+    @rule(kept=st.integers(0, 2))
+    def trim_the_log(self, kept: int) -> None:
+        self.talk.db.connection.execute(
+            "DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (kept,))
+
     @rule()
     def look(self) -> None:
         self.counter.look()
