@@ -268,7 +268,7 @@ def _count(
     draft: SessionDraft, built: Messages, settings: dict[str, Any], parent: Parent,
     depends: Depends,
 ) -> None:
-    """Add what the session spent, which is told of it as a whole, as an answer without words."""
+    """Add what the whole session spent as an answer without words."""
     tokens = tokens_of(settings)
     if tokens is None:
         return

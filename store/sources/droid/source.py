@@ -57,7 +57,7 @@ class DroidSource(FileSource):
         self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return the sessions of the home folder, and of the one that stands in for it."""
+        """Return the sessions of the home folder, and of the one that replaces it."""
         moved = environment.get("FACTORY_HOME_OVERRIDE", "").strip()
         homes = [*([expanded(moved)] if moved else []), home]
         return list(dict.fromkeys(each / ".factory" / "sessions" for each in homes))
