@@ -414,7 +414,7 @@ def aside(text: str, name: str, facts: str) -> str:
     Args:
         text: The words.
         name: What they are.
-        facts: What stands at the right.
+        facts: What is shown at the right.
     """
     return _part("aside", _fold(name, _pre(without_colour(text)), beside=text, facts=facts))
 
