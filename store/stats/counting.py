@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from store.engine.database import Database
 from store.queries.shared_answers import SharedAnswers, shared_answers
 from store.stats import tables
-from store.stats.facts import SessionInfo, count_session, session_infos
+from store.stats.facts import SessionInfo, count_session, covered_subagents, session_infos
 
 Stop = Callable[[], bool]
 
@@ -87,7 +87,8 @@ def shared_around(
         connection: With the tables, as they were before the change.
         session_ids: The sessions that changed.
     """
-    sessions = connected(connection, session_ids)
+    changed = set(session_ids)
+    sessions = connected(connection, changed | covered_subagents(db, changed))
     while True:
         shared = shared_answers(db, sorted(sessions))
         more = connected(connection, set().union(*shared.together) - sessions) - sessions

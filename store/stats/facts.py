@@ -205,12 +205,65 @@ def count_session(
         shared: How the answers are counted that several messages hold.
         during: Only what happened in this span.
     """
-    counting = _Counting(info, shared, during)
+    counting = _Counting(info, shared, during, _covered_until(db, info))
     for message_id, role, _, at, metadata in messages_of(db, info.id):
         counting.message(message_id, role, at, metadata)
     counting.calls(_parts(db, info.id))
     counting.finish()
     return counting.facts
+
+
+def _covered_until(db: Database, info: SessionInfo) -> int:
+    """Return until when a subagent's answers are in the totals that its starter's source notes.
+
+    Such a total is of all requests of a program, so a subagent's cost would be counted twice.
+    Returns -1 where nothing is noted.
+    """
+    seen: set[str] = set()
+    until = -1
+    while _is_subagent(info.metadata) and info.parent and info.parent not in seen:
+        seen.add(info.parent)
+        above = next(session_infos(db, [info.parent]), None)
+        if above is None:
+            break
+        info = above
+        if _cost(info).get("totals"):
+            (last,) = db.connection.execute(
+                "SELECT max(m.created_at) FROM chat_messages m WHERE m.session_id = ? AND"
+                f" m.role = 'assistant' AND {db.form.fact('m', 'backscroll.cost_so_far.usd')} > 0",
+                (info.id,),
+            ).fetchone()
+            until = max(until, number(last) if last is not None else -1)
+    return until
+
+
+def _is_subagent(metadata: Mapping[str, Any]) -> bool:
+    lineage = metadata.get("lineage")
+    return isinstance(lineage, dict) and lineage.get("kind") == "subagent"
+
+
+def covered_subagents(db: Database, session_ids: Iterable[str]) -> set[str]:
+    """Return the subagents whose cost may be in the totals that sessions' source notes.
+
+    Args:
+        db: The store.
+        session_ids: The sessions that changed.
+    """
+    waiting = [
+        info.id for session_id in session_ids for info in session_infos(db, [session_id])
+        if _cost(info).get("totals")
+    ]  # fmt: skip
+    found: set[str] = set()
+    while waiting:
+        below = {
+            text(row[0]) or "" for session_id in waiting for row in db.connection.execute(
+                "SELECT s.id FROM chat_sessions s WHERE s.parent_id = ?"
+                f" AND {db.form.fact('s', 'lineage.kind')} = 'subagent'", (session_id,),
+            )
+        }  # fmt: skip
+        waiting = sorted(below - found)
+        found |= below
+    return found
 
 
 def _parts(db: Database, session_id: str) -> Iterable[tuple[Any, ...]]:
@@ -233,7 +286,9 @@ class _Turn:
 class _Counting:
     """Counts a session, message by message."""
 
-    def __init__(self, info: SessionInfo, shared: SharedAnswers, during: During | None) -> None:
+    def __init__(
+        self, info: SessionInfo, shared: SharedAnswers, during: During | None, covered_until: int
+    ) -> None:
         self.facts = SessionFacts()
         self._info, self._shared, self._during = info, shared, during
         self._turns: list[_Turn] = []
@@ -242,7 +297,7 @@ class _Counting:
         self._notes = RunningTotals()
         self._waiting: list[tuple[int, Charge, Spent, int]] = []
         self._tokens: defaultdict[tuple[int, str, str], int] = defaultdict(int)
-        self._covered_until = -1
+        self._covered_until = covered_until
         self._last: tuple[int, str, str] | None = None
 
     def message(self, message_id: str, role: str, at: int, metadata: Mapping[str, Any]) -> None:

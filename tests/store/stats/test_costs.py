@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,27 @@ def test_a_file_of_another_store_or_without_sense_tells_nothing(talk: Talk) -> N
     stats.write_bytes(b"no database" * 99)
     assert costs_of(path, [session], PRICES) == {}
     assert costs_of(path.with_name("gone.db"), [session], PRICES) == {}
+
+
+def test_a_subagent_is_counted_again_once_its_starters_total_has_it(talk: Talk) -> None:
+    lead = talk.session()
+    talk.message(lead, "assistant", usage={"input": 1000}, model={"model_id": "m"})
+    lineage = json.dumps({"lineage": {"kind": "subagent"}})
+    helper = talk.session(parent_id=lead, metadata_json=lineage)
+    talk.message(helper, "assistant", usage={"input": 1000}, model={"model_id": "m"})
+    for session in (lead, helper):
+        note(talk, session)
+    kept(talk.db.path)
+    costs = costs_of(talk.db.path, [lead, helper], PRICES)
+    assert [costs[name].estimated_usd for name in (lead, helper)] == [0.004, 0.004]
+    so_far = {"usd": 0.5, "counter": "1"}
+    talk.message(lead, "assistant", backscroll={"cost_so_far": so_far})
+    told = json.dumps({"backscroll": {"cost": {"usd": 0.5, "totals": {"1": 0.5}}}})
+    talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = ? WHERE id = ?", (told, lead))
+    note(talk, lead)
+    kept(talk.db.path)
+    costs = costs_of(talk.db.path, [lead, helper], PRICES)
+    assert [(costs[name].told_usd, costs[name].estimated_usd) for name in (lead, helper)] == [
+        (0.5, 0.0), (0.0, 0.0),
+    ]  # fmt: skip

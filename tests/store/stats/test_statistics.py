@@ -406,3 +406,27 @@ def test_hostile_rows_are_counted_within_bounds(talk: Talk, at: object) -> None:
         assert answer.whole.answers == 7
         assert answer.whole.calls == 7
         assert sum(group.figures.calls for group in answer.groups) == 7
+
+
+def test_a_subagents_answers_are_in_the_total_that_its_starters_source_notes(
+    own_talk: Talk,
+) -> None:
+    talk = own_talk
+    lead = talk.session()
+    talk.message(lead, "assistant", usage={"input": 1_000_000}, model={"model_id": "m"})
+    lineage = {"lineage": {"kind": "subagent"}}
+    helper = talk.session(parent_id=lead, metadata_json=json.dumps(lineage))
+    talk.message(helper, "assistant", usage={"input": 2_000_000}, model={"model_id": "m"})
+    assert asked(talk.db).whole.estimated_usd == 3.0
+    # The counter has both: 1 + 2 dollars.
+    so_far = {"usd": 3.0, "counter": "1", "models": {"m": 3.0}}
+    talk.message(lead, "assistant", usage={}, backscroll={"cost_so_far": so_far})
+    cost = {"backscroll": {"cost": {"usd": 3.0, "totals": {"1": 3.0}}}}
+    talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = ? WHERE id = ?", (json.dumps(cost), lead))
+    whole = asked(talk.db).whole
+    assert (whole.told_usd, whole.estimated_usd, whole.unknown_answers) == (3.0, 0.0, 0)
+    assert sum(group.figures.told_usd for group in asked(talk.db, "model").groups) == 3.0
+    # What it did after the note is not in the counter.
+    talk.message(helper, "assistant", usage={"input": 4_000_000}, model={"model_id": "m"})
+    assert asked(talk.db).whole.estimated_usd == 4.0
