@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from store.config import MaskSettings, Settings
 from tests.tui.seeded import SESSION, Said, make_store, message_id, text, tool
+from tests.tui.stores import settled
 from tests.tui.verbs_app import drawn, running
+from tui.app import BackscrollApp
 from tui.kit import clipboard
 from tui.kit.masked import covered, is_view_masked, mask_view, shown
+from tui.state.library import Library
 
 KEY = "ghp_" + "a1B2" * 9
 PASSWORD = "h7unter" + "2secret"
@@ -78,6 +82,14 @@ async def test_the_search_shows_no_secret_of_a_masked_view(tmp_path: Path) -> No
         await run.press("I", "S", *"use", "enter")
         found = drawn(run.app.screen)
         assert "use [masked GitHub token] here" in found and KEY[4:12] not in found
+
+
+async def test_a_setting_masks_the_view_from_the_start(tmp_path: Path) -> None:
+    library = Library.open(secretive(tmp_path / "s.db"), "test")
+    app = BackscrollApp(library, Settings(masks=MaskSettings(view=True)), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        assert KEY[4:12] not in drawn(app.screen) and "masked" in drawn(app.screen)
 
 
 def test_nothing_is_changed_while_it_is_off() -> None:

@@ -51,6 +51,10 @@ async def test_a_single_mask_is_let_through(tmp_path: Path) -> None:
         await run.press("enter", "j", "enter", "escape")
         assert screen.seen is not None and KEY in screen.seen.text
         assert PASSWORD not in screen.seen.text
+        await run.press("exclamation_mark")
+        assert "let through" in drawn(run.app.screen)
+        await run.press("enter", "k", "enter", "escape")
+        assert KEY not in screen.seen.text
 
 
 async def test_the_file_is_what_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

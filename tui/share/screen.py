@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ class ShareScreen(StackedScreen):
             FORMATS["html" if several else "markdown"], emails=outgoing.masking.emails,
             home=outgoing.masking.home)
         self.seen: Look | None = None
+        self._known: dict[str, Masked] = {}
         self._failure = ""
         self._stopped = Event()
 
@@ -156,14 +158,16 @@ class ShareScreen(StackedScreen):
         self.run_worker(self._list_masks(), group="verb", exit_on_error=False)
 
     async def _list_masks(self) -> None:
-        if self.seen is None or not self.seen.masked:
+        counted: Counter[str] = Counter()
+        for each in self.seen.masked if self.seen is not None else ():
+            counted[each.value] += 1
+            self._known.setdefault(each.value, each)
+        # What was let through is no longer masked, but can be masked again.
+        first = {value: each for value, each in self._known.items()
+                 if value in counted or value in self.choices.let_through}
+        if not first:
             self.host.notify("Nothing is masked")
             return
-        counted: dict[str, int] = {}
-        first: dict[str, Masked] = {}
-        for each in self.seen.masked:
-            counted[each.value] = counted.get(each.value, 0) + 1
-            first.setdefault(each.value, each)
         start = 0
         while True:
             let_through = self.choices.let_through
