@@ -275,7 +275,8 @@ def _is_environment_secret(match: re.Match[str]) -> bool:
         return False
     if len(value) < 8 or not (re.search(r"\d", value) and re.search(r"[A-Za-z]", value)):
         return False
-    code = re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)*", value) or re.search(r"[),;]$|\w\(|\w=", value)
+    name_like = re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)*", value) and not _is_random(value)
+    code = name_like or re.search(r"[),;]$|\w\(|\w=", value)
     return not code and not _REFERENCE.match(value) and not _is_placeholder(value)
 
 
@@ -559,9 +560,11 @@ _OF_LOGINS: tuple[Rule, ...] = (
         r"(?:Credential=[^\n]{10,200}?Signature=|\bresponse=[\"'\\]{0,2})(?P<secret>[0-9a-f]{32,128})",
         re.IGNORECASE), folded=True),
     Rule("password of a command", ("--password", "--passwd", "--token", "--api-key", "--secret",
-                                   "-password", "-token", "--apikey", "--auth-token", "--pass"),
+                                   "-password", "-token", "--apikey", "--auth-token", "--pass",
+                                   "--account-key", "--access-key"),
          re.compile(
-             r"--?(?:[a-z]+-){0,3}(?:password|passwd|pass|passphrase|token|api-?key|secret(?:-key)?)"
+             r"--?(?:[a-z]+-){0,3}(?:password|passwd|pass|passphrase|token|api-?key|secret(?:-key)?"
+             r"|account-key|access-key)"
              r"(?:=|\s+)\\?[\"']?(?P<secret>(?!id=)[^\s\"'<>$({\[\\-][^\s\"'<>\\]{5,300})",
              re.IGNORECASE), folded=True, after_letters=True,
          accepts=lambda match: _is_filled_in(match) and not _REFERENCE.match(match["secret"])),
@@ -615,7 +618,7 @@ _OF_LOGINS: tuple[Rule, ...] = (
         re.IGNORECASE), folded=True, after_letters=True),
     Rule("cookie", ("\tTRUE\t", "\tFALSE\t"), re.compile(
         r"\t(?:TRUE|FALSE)\t/[^\t\n]{0,100}\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t"
-        r"(?P<secret>[^\t\n]{8,4000})"), after_letters=True),
+        r"(?P<secret>[^\s\"'\\]{8,4000})"), after_letters=True),
     Rule("cookie", ("sessid", "sessionid", "connect.sid", "session_token", "session-token",
                     "auth-token=", "jwt=", "laravel_session", "_session=", "li_at=", "csrftoken"),
          re.compile(
@@ -632,6 +635,10 @@ _OF_LOGINS: tuple[Rule, ...] = (
         rf"{_NAMED}\\?[\"']?,?(?:\s|\\[nr]){{1,40}}\\?[\"']?value[\"'\\]{{0,2}}\s*[:=]\s*"
         r"\\?[\"']?(?P<secret>[^\s\"'\\,<>{}]{6,4000})", re.IGNORECASE), folded=True,
         after_letters=True, accepts=_is_password),
+    Rule("password or key", ("password(", "passwd(", "secret(", "token(", "apikey("), re.compile(
+        r"(?:(?<=set)|(?<=with)|(?<=set_)|(?<=with_))(?:password|passwd|secret|token|apikey)\(\s*\\?"
+        r"(?P<quote>[\"'])(?P<secret>[^\s\"'\\]{6,400})\\?(?P=quote)", re.IGNORECASE), folded=True,
+        after_letters=True, accepts=_is_password),
     Rule("password or key", ("define(", "setenv(", "putenv(", "setx ", "env "), re.compile(
         r"(?:(?:define|setenv|putenv)\(\s*[\"']?|setx\s+[\"']?|\bENV\s+)[\w.-]{0,60}?(?:pass(?:word|wd)?"
         r"|secret|token|key|salt|credentials?)[\"']?(?:\s*,\s*|\s+|=)"
@@ -640,7 +647,7 @@ _OF_LOGINS: tuple[Rule, ...] = (
     Rule("password or key", _WORDS, re.compile(
         # A line of an environment file: a bare value up to the end of the line.
         r"(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|(?<=_)KEY|CREDENTIALS?)="
-        r"(?P<quote>[\"'])?(?P<secret>[^\s\"'`\\]{6,400})(?(quote)(?P=quote)|(?=\s|$))"),
+        r"(?P<quote>[\"'])?(?P<secret>[^\s\"'`\\]{6,400})(?(quote)(?P=quote)|(?=[\s\"'`\\]|$))"),
         folded=True, after_letters=True, accepts=_is_environment_secret),
     Rule("password or key", _WORDS, _ASSIGNED, folded=True, after_letters=True,
          accepts=_is_assigned_secret),

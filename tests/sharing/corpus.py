@@ -123,6 +123,8 @@ _GIVEN: list[tuple[str, str]] = [
     (f'variable "x" {{\n  db_password = "{Q}"\n}}', Q), (f"define('DB_PASSWORD', '{Q}');", Q),
     (f'os.environ["API_KEY"] = "{L}"', L), (f'const apiKey: string = "{L}";', L),
     (f"$env:API_KEY = '{L}'", L), (f"ENV API_TOKEN {L}", L), (f"setx API_KEY {L}", L),
+    (f'db.setPassword("{Q}")', Q), (f"x.with_token('{L}')", L),
+    (f"OPENWEATHER_KEY={H32}", H32), (f'MAPS_KEY="{L}"', L), (f"az x --account-key {L}", L),
     (f"PrivateKey = {(k := letters(43, BASE64))}=", k),
     (f'{{"kty":"RSA","n":"x","d":"{(k := letters(300))}"}}', k),
     (f".example.net\tTRUE\t/\tTRUE\t1900000000\tsid\t{L}", L),
