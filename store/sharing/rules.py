@@ -146,27 +146,37 @@ def _token(kind: str, tail: str, *words: str) -> Rule:
 
 _NAMED = (
     # Matched from one of ``_WORDS`` on: what the name of a password or key ends with.
-    r"(?:(?:pass(?:word|wd|phrase|code|wort)|(?<![a-z])pass|pwd|(?<![a-z])pw"
-    r"|secret(?:[-_.]?(?:access)?[-_.]?key(?:[-_.]?base)?)?|credentials?|token"
+    r"(?:(?:pass(?:word|wd|[ _-]?phrase|code|wort)|(?<![a-z])pass|pwd|(?<![a-z])pw"
+    r"|secret(?:[-_.]?(?:access)?[-_.]?key(?:[-_.]?base)?)?|credentials?|creds|token"
     r"|requirepass|masterauth|bindpw)"
     r"|(?:" + "|".join(
-        f"(?<={name})|(?<={name}[-_.])" for name in (
+        f"(?<={name})|(?<={name}[-_. ])" for name in (
             "api", "auth", "openai", "subscription", "app", "admin", "functions", "access",
             "account", "private", "encryption", "signing", "master", "service", "shared",
-            "preshared")
-    ) + r")key|(?<=client)key-data|(?<=client-)key-data)(?=[\"'\\\]&\s:=<,])"
+            "preshared", "application", "client", "consumer", "license", "deploy", "hmac", "jwt")
+    ) + r")key|(?<=client)key-data|(?<=client-)key-data)"
 )
+_ENDS_NAME = r"(?=[\"'\\\]&\s:=<,])"
 _ASSIGNED = re.compile(
     # The end of a name, its closing quote, perhaps a type, a sign of assignment, and a value in
     # quotes (escaped ones, too, as within JSON) or a bare one.
-    rf"{_NAMED}(?:[\"'\\\]]|&quot;){{0,4}}\s{{0,3}}(?::\s?[&\w.\[\]|]{{2,20}}\s?(?==))?"
+    rf"{_NAMED}{_ENDS_NAME}(?:[\"'\\\]]|&quot;){{0,4}}\s{{0,3}}(?::\s?[&\w.\[\]|]{{2,20}}\s?(?==))?"
     r"(?::=|=>|:|==?)\s{0,3}"
     r"(?P<quote>\\{0,3}[\"'`]|&quot;)?(?P<secret>(?(quote)(?:(?!(?P=quote))(?:\\.|[^\\\n])){4,4000}"
     r"|[^\s\"'`,;(){}<>\[\]\\&]{6,4000}))(?(quote)(?P=quote))",
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[\w.-]{0,60}\Z")
-_ENDING_NAME = re.compile(_NAMED.replace(r"(?=[\"'\\\]&\s:=<,])", "$"), re.IGNORECASE)
+_ENDING_NAME = re.compile(f"{_NAMED}$", re.IGNORECASE)
+_BESIDE = re.compile(
+    # A name and a random value with little between them: the end of a command (``set TOKEN x``),
+    # another argument, what is taken where a variable is not set, a call around it, a cell of a
+    # table, an element, a few words.
+    rf"(?:{_NAMED}|(?<![a-z0-9_])(?:pat|(?-i:KEY)))(?![\w-])"
+    r"(?:[\s\"'`|*:=,>?<()\[\]\\&]|--?[a-z][a-z-]{0,12}(?=[\s=\"'])|(?:is|was|or|to)\b"
+    r"|/?(?:key|string|value|td|th|code|dd|dt)(?=>)"
+    r"|-(?=[A-Za-z0-9])|[a-z]\w{0,30}(?:(?:::|\.)\w{1,30}){0,3}(?=\(|\s=\s)|\.\w{1,20}(?=\s)){1,30}?"
+    r"(?P<secret>(?<![\w$\\])[A-Za-z0-9_][A-Za-z0-9_+/~-]{19,400}={0,2})(?![\w(.])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -214,7 +224,7 @@ def _is_assigned_secret(match: re.Match[str]) -> bool:
         len(value) >= 6 and value.isidentifier() and not value.isupper()
     ):
         return True  # A variable of the environment.
-    ends_line = match.string[match.end() : match.end() + 1] in ("", "\n", "\r")
+    ends_line = match.string[match.end() : match.end() + 1] in ("", "\n", "\r", '"', "\\")
     return _may_be_secret(value, name.lower(), quoted=quoted, ends_line=ends_line)
 
 
@@ -249,11 +259,35 @@ def _may_be_secret(value: str, name: str, *, quoted: bool, ends_line: bool) -> b
 
 
 def _is_random(value: str) -> bool:
-    """Return whether digits stand between letters too often for the name of a variable."""
+    """Return whether digits or capitals are too often among the letters for a variable's name."""
     return any(
-        len(piece) >= 16 and "_" not in piece and len(re.findall(r"\d+", piece)) >= 2
+        len(piece) >= 16 and "_" not in piece and (
+            len(re.findall(r"\d+", piece)) >= 2 or _is_mixed(piece))
         for piece in re.split("[.:]", value)
     )
+
+
+_RUNS = re.compile(r"[A-Z]+|[a-z]+|[0-9]+")
+
+
+def _is_mixed(value: str) -> bool:
+    """Return whether letters of both cases and digits alternate as in no word and no name."""
+    runs = _RUNS.findall(value)
+    kinds = {"A" if run.isupper() else "a" if run.islower() else "1" for run in runs}
+    length = sum(map(len, runs))
+    if len(kinds) < 3:
+        groups = sum(run.isdigit() for run in runs)
+        return groups >= 4 and length < 3.2 * len(runs) and not _HEX_ID.fullmatch(value)
+    return length < 2.4 * len(runs)
+
+
+_HEX_ID = re.compile(r"[0-9a-fA-F-]+|[\d_-]+")
+
+
+def _is_beside_its_name(match: re.Match[str]) -> bool:
+    """Return whether a value near the name of a secret is one: as no word or id looks."""
+    value = match["secret"]
+    return _is_mixed(value) and not _is_placeholder(value) and not _PAGES.search(_name_of(match))
 
 
 _TEST_PASSED = re.compile(r"pass\W")
@@ -321,7 +355,7 @@ _HEX = frozenset("0123456789abcdef")
 _DIGITS = frozenset("0123456789")
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _NAME_SIGNS = _LETTERS | _DIGITS | frozenset("_.-")
-_WORDS = ("pass", "pwd", "pw", "secret", "token", "key", "credential", "masterauth", "bindpw")
+_WORDS = ("pass", "pwd", "pw", "secret", "token", "key", "cred", "masterauth", "bindpw")
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 _TOKENS: tuple[Rule, ...] = (
@@ -404,6 +438,10 @@ _TOKENS: tuple[Rule, ...] = (
     _token("Weights & Biases key", r"\w{40,100}", "wandb_v1_"),
     _token("Kaggle token", r"[a-f0-9]{32}", "KGAT_"),
     # Messages and mail
+    # It begins with as many A's as an example would.
+    Rule("X token", ("AAAAAAAAAAAAAAAAAAAA",), re.compile(
+        r"A{20,24}(?=[A-Za-z0-9%]*\d)[A-Za-z0-9%]{50,140}(?![A-Za-z0-9%])"),
+        accepts=lambda match: len(set(match[0])) > 20),
     _token("Slack token", r"[abcdeprs](?:\.xox[bp])?-[A-Za-z0-9.%/+=-]{10,400}", "xox"),
     _token("Slack token", r"\d-[A-Za-z0-9-]{20,300}", "xapp-"),
     Rule("Slack webhook", ("hooks.slack.com/",), re.compile(
@@ -553,7 +591,8 @@ _OF_LOGINS: tuple[Rule, ...] = (
     Rule("credentials in a header", ("authorization", "bearer ", "x-api-key"),
          re.compile(
              r"(?:Bearer\s+|Authorization[\"'\\]{0,2}\s*[:=,]\s*[\"'\\]{0,2}"
-             r"(?:(?:Bearer|Basic|Token|Digest|ApiKey|Bot|GoogleLogin auth|key|SSWS|Splunk)[\s=]*)?"
+             r"(?:(?:Bearer|Basic|Digest|Bot|GoogleLogin auth|SSWS|Splunk|OAuth"
+             r"|[\w-]{0,20}(?:Token|Key))[\s=]*)?"
              r"|x-api-key[\"'\\]{0,2}\s*[:=,]\s*[\"'\\]{0,2})"
              r"(?P<secret>(?=[^\s\"']*[\d+=])[\w.~+/=:-]{16,4000})", re.IGNORECASE), folded=True),
     Rule("credentials in a header", ("credential=", "response="), re.compile(
@@ -585,6 +624,16 @@ _OF_LOGINS: tuple[Rule, ...] = (
         r"|sqlcmd(?=\s)[^\n|;]{0,200}?\s-P\s*\\?[\"']?"
         r"|-pass(?:in|out)?\s+\\?[\"']?pass:)"
         r"(?P<secret>[^\s\"'$<{(\[\\-][^\s\"'<>\\]{3,200})"), after_letters=True),
+    Rule("password of a command", ("vault login ", "auth init ", "authtoken ", "--from-literal"),
+         re.compile(
+        r"(?:vault login|auth init|authtoken|--from-literal)(?:[\s=]+-\w+)*[\s=]+(?:[\w.-]{1,60}=)?"
+        r"[\"']?(?P<secret>[\w.-]{16,300})"), after_letters=True,
+        accepts=lambda match: _is_filled_in(match) and _is_random(match["secret"])),
+    Rule("password of a login", ("auth=(", "auth = (", "auth: [", "basicauth(", "login("),
+         re.compile(
+        r"(?:auth\s?[=:]\s?[(\[]|basicauth\(|login\()\s*[\"'][^\"'\n]{1,100}[\"']\s*,\s*[\"']"
+        r"(?P<secret>[^\"'\s]{4,200})[\"']", re.IGNORECASE), folded=True, after_letters=True,
+        accepts=_is_password),
     Rule("password of a command", ("echo ", "printf "), re.compile(
         r"(?:echo|printf)\s+(?:-\w+\s+)?(?P<quote>\\?[\"'])?(?:[\w.-]{1,40}:)?"
         r"(?P<secret>[^\s\"'$\\|]{4,100})(?:\\n)?(?(quote)(?P=quote))\s*\|\s*"
@@ -632,7 +681,7 @@ _OF_LOGINS: tuple[Rule, ...] = (
         r"|expires|httpOnly|secure|sameSite)\\?\""), after_letters=True),
     Rule("password or key", _WORDS, re.compile(
         # A name and its value side by side, as in Kubernetes, Docker and XML.
-        rf"{_NAMED}\\?[\"']?,?(?:\s|\\[nr]){{1,40}}\\?[\"']?value[\"'\\]{{0,2}}\s*[:=]\s*"
+        rf"{_NAMED}{_ENDS_NAME}\\?[\"']?,?(?:\s|\\[nr]){{1,40}}\\?[\"']?value[\"'\\]{{0,2}}\s*[:=]\s*"
         r"\\?[\"']?(?P<secret>[^\s\"'\\,<>{}]{6,4000})", re.IGNORECASE), folded=True,
         after_letters=True, accepts=_is_password),
     Rule("password or key", ("password(", "passwd(", "secret(", "token(", "apikey("), re.compile(
@@ -651,6 +700,8 @@ _OF_LOGINS: tuple[Rule, ...] = (
         folded=True, after_letters=True, accepts=_is_environment_secret),
     Rule("password or key", _WORDS, _ASSIGNED, folded=True, after_letters=True,
          accepts=_is_assigned_secret),
+    Rule("password or key", (*_WORDS, "pat"), _BESIDE, folded=True, after_letters=True,
+         accepts=_is_beside_its_name),
     Rule("password or key", ("password", "passphrase", "passcode", "passwort", "api key"),
          re.compile(
         # As people write it in a prompt.

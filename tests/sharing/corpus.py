@@ -35,6 +35,7 @@ def uuid() -> str:
 
 
 P, Q = letters(12), "p4$" + letters(8) + "!x"
+M = "q7W" + "x2KfT9cV4hZ0bRmJ5sYu3G"
 L, H32, H64 = letters(40), letters(32, HEX), letters(64, HEX)
 PEM = "\n".join(letters(64, BASE64) for _ in range(5))
 JWT = f"eyJ{letters(33)}.eyJ{letters(80)}.{letters(43)}"
@@ -150,6 +151,20 @@ _GIVEN: list[tuple[str, str]] = [
     (f"https://maps.example.net/js?key={L}", L),
     (f"the password for the box is {Q}, please", Q[:-1]),
     (f"my api key is {L}", L),
+    # A random value near the name of what it is
+    *((form.replace("@", M), M) for form in (
+        "set -gx API_TOKEN @", "aws configure set aws_secret_access_key @",
+        "npm config set //registry.npmjs.org/:_authToken @", "poetry config pypi-token.pypi @",
+        "ngrok config add-authtoken @", "vault login @", "gh secret set MY_TOKEN --body @",
+        "kubectl create secret generic x --from-literal=key=@", "tool --client-secret @",
+        "os.environ.get('API_KEY', '@')", "process.env.API_KEY || '@'", "const KEY = '@'",
+        "let token = SecretString::new(\"@\".into());", "password: SecretStr = SecretStr('@')",
+        "headers.set('X-Auth-Token', '@')", "auth=('ann', '@')", "| API key | `@` |",
+        "**Token:** @", "your new token is @", "<key>APIKey</key><string>@</string>", "API Key\n@",
+        "DD-APPLICATION-KEY: @", "license_key: '@'", "jwt_key: '@'", "pat: '@'",
+        "Authorization: Api-Key @", "gh auth login --with-token <<< '@'")),
+    ("VERCEL_TOKEN=VzFppsBGuFe" + "JaA9cFtpfNbDJ", "FppsBGuFe" + "JaA9"),
+    (f"Authorization: bearer {'A' * 22}{letters(80)}", ""),
     # Private keys
     *((_pem(kind), PEM[:64]) for kind in (
         "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY",
@@ -209,5 +224,9 @@ FALSE: list[str] = [
     "pass", "passes: 12", "bypass_2fa=false", "compass-core@2.3.4", "keyframes spin2 { }",
     "key: value2", "keyboard_layout=us2", "monkey=banana12345", "secretary: Anna2",
     "npm_config_registry=https://registry.example.net/", "hf_hub_download(repo_id='x/y2')",
+    "token 9fceb02d0ae598e95dc970b74767f19372d61af8", "the token is getAccessTokenSilently2",
+    f"cache token {uuid()}", "token: parseTokenFromRequestHeaderV2(request)",
+    "'token', 'access_token_created_2026_11'", "| token | 2026-11-28T21:35:00 | 12,345 |",
+    "see the key in docs/Reference/ApiKeys2/Rotation1.md",
     "eyJ is the beginning", "SG. Nr. 12", "AC/DC 1980", "key-value-pairs-2026",
 ]  # fmt: skip

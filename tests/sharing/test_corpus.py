@@ -131,3 +131,8 @@ def test_a_file_of_text_in_base64_is_masked_and_an_image_is_not() -> None:
     assert masks.mask_json({"url": url})["url"].startswith("[masked")
     image = f"data:image/png;base64,{b64encode(text.encode()).decode()}"
     assert secret in b64decode(masks.mask_json({"url": image})["url"].partition(",")[2]).decode()
+
+
+def test_a_password_at_the_end_of_a_text_in_json_is_masked() -> None:
+    made = json.dumps({"out": "  password: Zx9" + "L4I85fRdI"})
+    assert json.loads(Masks().mask(made)) == {"out": "  password: [masked password or key]"}
