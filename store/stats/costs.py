@@ -26,6 +26,7 @@ class SessionCost:
         estimated_usd: Dollars by the table of prices, for answers whose agent tells none.
         answers: Its answers.
         known: Answers whose cost is in these dollars.
+        estimated: Those of them whose cost is an estimate; that of a free model is one too.
         updated_at: The session's ``updated_at`` when this was counted.
     """
 
@@ -33,6 +34,7 @@ class SessionCost:
     estimated_usd: float = 0.0
     answers: int = 0
     known: int = 0
+    estimated: int = 0
     updated_at: int = 0
 
     @property
@@ -43,7 +45,7 @@ class SessionCost:
     @property
     def is_estimate(self) -> bool:
         """Whether a part of the dollars is an estimate."""
-        return self.estimated_usd > 0
+        return self.estimated > 0
 
 
 def is_kept(store: Path) -> bool:
@@ -98,6 +100,7 @@ def _read(rollups: Rollups, session_ids: Sequence[str]) -> dict[str, SessionCost
             cost.answers += answers
             cost.told_usd += usd
             cost.known += answers if told or estimated else 0
+            cost.estimated += answers if estimated else 0
             tokens = fresh, output, read, written - written_1h, written_1h
             cost.estimated_usd += sum(map(mul, tokens, rates))
     return found

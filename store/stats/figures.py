@@ -74,7 +74,7 @@ class Figures:
     @property
     def is_estimate(self) -> bool:
         """Whether a part of the cost is an estimate."""
-        return self.estimated_usd > 0
+        return self.estimated_answers > 0
 
     @property
     def cache_share(self) -> float | None:

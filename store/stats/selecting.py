@@ -15,7 +15,7 @@ from store.language.query import Query
 from store.stats import edges
 from store.stats.figures import Figures
 from store.stats.narrowing import narrowed
-from store.stats.times import Buckets
+from store.stats.times import Buckets, years_sql
 from store.usage import KEYS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Selection:
         self._tables = {table: table for table in edges.TABLES}
         self._conditions: dict[str, list[str]] = {table: [] for table in edges.TABLES}
         self._whole: Figures | None = None
-        self._quarters: tuple[int, int] | None = None
+        self._years: set[int] | None = None
         self._is_based = False
         self._limit_time(db)
         self._make_rates()
@@ -283,16 +283,14 @@ class Selection:
         for number, piece, sessions, *values in rows:
             yield number, piece, _figures(_CALLS, values, sessions)
 
-    def quarters(self) -> tuple[int, int]:
-        """Return the first and the last quarter hour that something is counted in."""
-        if self._quarters is None:
-            limits = [
-                limit for table in ("spent", "worked") for limit in self._write(
-                    f"SELECT min(quarter), max(quarter) FROM {self._from(table)}").fetchone()
-                if limit is not None
-            ]  # fmt: skip
-            self._quarters = min(limits, default=0), max(limits, default=0)
-        return self._quarters
+    def years(self) -> set[int]:
+        """Return the stretches of 365 days that something is counted in, by ``years_sql``."""
+        if self._years is None:
+            self._years = {
+                year for table in ("spent", "worked") for (year,) in self._write(
+                    f"SELECT DISTINCT {years_sql('quarter')} FROM {self._from(table)}")
+            }  # fmt: skip
+        return self._years
 
 
 def _both(one: Span, other: Span) -> Span:

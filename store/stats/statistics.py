@@ -113,7 +113,7 @@ def figures(
         return Answer(whole, [], None, stats.coverage, selection.why)
     calendar = Calendar(zone, month_starts)
     if by in PERIODS:
-        buckets = Buckets(calendar, by, *selection.quarters())
+        buckets = Buckets(calendar, by, selection.years())
         groups = _collected(stats, selection.by_time(buckets, _part(stack, "r")))
         if stack is not None:
             for number, count in selection.sessions_by_time(buckets):
@@ -238,7 +238,7 @@ def _in_span(span: Span, zone: tzinfo | None) -> str:
 def _date(moment: int, zone: tzinfo | None) -> str:
     """Return a moment as a query has it: the day where that is it, for the computer's own zone."""
     at = datetime.fromtimestamp(moment / 1000, zone)
-    day, is_midnight = f"{at:%Y-%m-%d}", not (at.hour or at.minute or at.second)
+    day, is_midnight = at.date().isoformat(), not (at.hour or at.minute or at.second)
     if is_midnight and dates.moment(day, now=moment, zone=None) == moment:
         return day
     return at.isoformat(timespec="seconds" if at.second else "minutes")

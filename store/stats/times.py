@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal, NamedTuple
@@ -20,11 +20,17 @@ PERIODS: tuple[Period, ...] = ("hour", "day", "week", "month")
 
 _DAY = 96
 """Quarter hours of a day."""
+_YEAR = 365 * _DAY
+_ORIGIN = datetime(1, 1, 1)
+"""A Monday, from which periods are numbered."""
+_BEFORE = (_ORIGIN - datetime(1970, 1, 1)) // timedelta(milliseconds=QUARTER_MS)
+"""The quarter hour of that."""
+_FIRST = _BEFORE + _YEAR
 _LAST = 253_339_228_800_000 // QUARTER_MS
-"""The start of the year 9998: every period after it has an end. Later times count as this one."""
+"""The start of the year 9998: every period after it has an end. Later times count as this one,
+and those before the year 2 as its start."""
 _STEP = 7 * _DAY
 """Distance of looks at a zone's offset; no zone changes it twice within so little."""
-_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +115,37 @@ class Bucket(NamedTuple):
     end: int
 
 
-class Buckets:
-    """The periods of a calendar between two quarter hours."""
+def years_sql(quarter: str) -> str:
+    """Return the SQL expression for the stretch of 365 days that a quarter hour is in.
 
-    def __init__(self, calendar: Calendar, period: Period, first: int, last: int) -> None:
+    Args:
+        quarter: The expression of the quarter hour.
+    """
+    return f"(min(max({quarter}, {_FIRST}), {_LAST}) - {_BEFORE}) / {_YEAR}"
+
+
+class Buckets:
+    """The periods of a calendar in which something is."""
+
+    def __init__(self, calendar: Calendar, period: Period, years: Iterable[int]) -> None:
         """Find the offsets of the zone.
 
         Args:
             calendar: Where periods begin.
             period: What to divide time into.
-            first: The first quarter hour, counted from 1970.
-            last: The last one.
+            years: The stretches that have something, of ``years_sql``. Others are not looked at:
+                one damaged time may be thousands of years away.
         """
         self._calendar, self._period = calendar, period
-        first, last = (min(max(each, 0), _LAST) for each in (first, last))
-        self._starts, self._offsets = [first], [self._offset(first)]
+        self._starts, self._offsets = list[int](), list[int]()
+        for year in sorted(years):
+            first = min(max(_BEFORE + year * _YEAR, _FIRST), _LAST)
+            self._find_offsets(first, min(first + _YEAR, _LAST))
+
+    def _find_offsets(self, first: int, last: int) -> None:
+        if not self._offsets or self._offset(first) != self._offsets[-1]:
+            self._starts.append(first)
+            self._offsets.append(self._offset(first))
         at = first
         while at < last:
             after = min(at + _STEP, last)
@@ -147,23 +169,23 @@ class Buckets:
         Args:
             quarter: The expression of the quarter hour.
         """
-        whole = f"min(max({quarter}, 0), {_LAST})"
-        if len(self._offsets) == 1:
-            local = f"({whole} + {self._offsets[0]})"
-        else:
+        whole = f"min(max({quarter}, {_FIRST}), {_LAST})"
+        if len(self._offsets) > 1:
             cases = " ".join(
                 f"WHEN {quarter} < {start} THEN {offset}"
                 for start, offset in zip(self._starts[1:], self._offsets, strict=False)
             )
             local = f"({whole} + CASE {cases} ELSE {self._offsets[-1]} END)"
+        else:
+            local = f"({whole} + {max(self._offsets, default=0)})"
         # Numbers below zero would be rounded up.
-        local = f"max({local}, 0)"
+        since = f"({local} - {_BEFORE})"
         if self._period == "hour":
-            return f"({local} / 4)"
+            return f"({since} / 4)"
         if self._period == "day":
-            return f"({local} / {_DAY})"
+            return f"({since} / {_DAY})"
         if self._period == "week":
-            return f"(({local} / {_DAY} + 3) / 7)"
+            return f"({since} / {7 * _DAY})"
         at = f"{local} * {QUARTER_MS // 1000}, 'unixepoch'"
         month = (
             f"CAST(strftime('%Y', {at}) AS INTEGER) * 12"
@@ -181,21 +203,21 @@ class Buckets:
         span = self._calendar.moment(start), self._calendar.moment(self._local(number + 1))
         label = f"{start.day} {start:%b}"
         if self._period == "hour":
-            return Bucket(f"{start:%Y-%m-%dT%H}", f"{start:%H}:00", *span)
+            return Bucket(start.isoformat()[:13], f"{start:%H}:00", *span)
         if self._period == "month":
             if self._calendar.month_starts == 1:
-                return Bucket(f"{start:%Y-%m}", f"{start:%b %Y}", *span)
-            label = f"from {label} {start:%Y}"
+                return Bucket(start.isoformat()[:7], f"{start:%b} {start.year}", *span)
+            label = f"from {label} {start.year}"
         elif self._period == "week":
             label = f"week of {label}"
-        return Bucket(f"{start:%Y-%m-%d}", label, *span)
+        return Bucket(start.date().isoformat(), label, *span)
 
     def _local(self, number: int) -> datetime:
         if self._period == "hour":
-            return _EPOCH + timedelta(hours=number)
+            return _ORIGIN + timedelta(hours=number)
         if self._period == "day":
-            return _EPOCH + timedelta(days=number)
+            return _ORIGIN + timedelta(days=number)
         if self._period == "week":
-            return _EPOCH + timedelta(days=number * 7 - 3)
+            return _ORIGIN + timedelta(days=number * 7)
         first = self._calendar.month(number // 12, number % 12 + 1)
         return datetime.combine(first, time())

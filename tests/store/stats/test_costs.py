@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.language.query import parse
 from store.prices.table import Price, PriceTable
 from store.stats.costs import costs_of, is_kept
+from store.stats.statistics import ALWAYS, figures, open_rollups
 from tests.store.stats.test_rollups import kept, note
 from tests.store.talks import Talk, make_store
+from tui.words.spending import cost_words
 
 PRICES = PriceTable(
-    [[Price(4, 20, 0.2, 5, 8, pattern="m"), Price(8, 40, pattern="m", tier="fast")]]
+    [[Price(4, 20, 0.2, 5, 8, pattern="m"), Price(8, 40, pattern="m", tier="fast"),
+      Price(0, 0, pattern="free")]]
 )
 
 
@@ -47,6 +52,20 @@ def test_costs_are_told_estimated_or_unknown(talk: Talk) -> None:
     }  # fmt: skip
     assert [found[name].is_estimate for name in (told, estimated, fast)] == [False, True, True]
     assert (found[told].answers, found[told].known, found[unknown].known) == (1, 1, 0)
+
+
+def test_what_is_free_by_the_table_is_an_estimate_too(talk: Talk) -> None:
+    session = talk.session()
+    talk.message(session, "assistant", usage={"input": 9}, model={"model_id": "free"})
+    note(talk, session)
+    kept(talk.db.path)
+    cost = costs_of(talk.db.path, [session], PRICES)[session]
+    assert (cost.usd, cost.is_estimate) == (0.0, True)
+    with open_rollups(talk.db, PRICES) as stats:
+        query = parse("", now=0)
+        whole = figures(talk.db, stats, by=None, span=ALWAYS, query=query, zone=UTC).whole
+    assert (whole.cost_usd, whole.is_estimate) == (0.0, True)
+    assert cost_words(whole) == "≈ $0"
 
 
 def test_a_file_of_another_store_or_without_sense_tells_nothing(talk: Talk) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.stats.facts import QUARTER_MS
-from store.stats.times import PERIODS, Bucket, Buckets, Calendar, Period
+from store.stats.times import PERIODS, Bucket, Buckets, Calendar, Period, years_sql
 
 BERLIN = Calendar(ZoneInfo("Europe/Berlin"))
 HOUR, DAY = 3_600_000, 86_400_000
@@ -67,9 +67,10 @@ def test_months_of_a_bill(starts: int, day: str, first: str, after: str) -> None
 def bucket_of(calendar: Calendar, at: int, period: Period) -> Bucket:
     """Return the bucket that the SQL puts a moment in."""
     quarter = at // QUARTER_MS
-    buckets = Buckets(calendar, period, quarter - 4000, quarter + 4000)
-    (number,) = sqlite3.connect(":memory:").execute(f"SELECT {buckets.sql('?1')}", (quarter,)
-                                                    ).fetchone()  # fmt: skip
+    read = sqlite3.connect(":memory:").execute
+    (year,) = read(f"SELECT {years_sql('?1')}", (quarter,)).fetchone()
+    buckets = Buckets(calendar, period, [year])
+    (number,) = read(f"SELECT {buckets.sql('?1')}", (quarter,)).fetchone()
     return buckets.bucket(number)
 
 
@@ -85,3 +86,43 @@ def test_periods_tile_time(at: int, zone: str, period: Period, starts: int) -> N
     # What is counted has whole quarter hours.
     for moment in (at, start, end - 1):
         assert bucket_of(calendar, moment, period)[2:] == (start, end)
+
+
+@pytest.mark.parametrize("period", PERIODS)
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    "day", ["0005-03-04", "1901-02-03", "1969-12-31", "1970-01-01", "9996-07-06"])
+def test_times_long_ago_and_far_ahead(period: Period, zone: str, day: str) -> None:
+    calendar = Calendar(ZoneInfo(zone))
+    at = ms(f"{day}T02:00+00:00")
+    bucket = bucket_of(calendar, at, period)
+    # New York's own time had no whole quarter hours until 1883.
+    assert bucket.start - QUARTER_MS < at < bucket.end
+    start = datetime.fromtimestamp(bucket.start / 1000, ZoneInfo(zone))
+    assert bucket.key == start.isoformat()[: len(bucket.key)]
+
+
+@pytest.mark.parametrize("at", [-(2**62), 2**62])
+def test_a_time_beyond_all_years_is_in_the_last_one(at: int) -> None:
+    bucket = bucket_of(BERLIN, at, "day")
+    assert bucket.key == ("0002-01-01" if at < 0 else "9998-01-01")
+
+
+def test_only_years_with_something_are_looked_at() -> None:
+    looked = []
+
+    class Zone(ZoneInfo):
+        def utcoffset(self, at: datetime | None) -> timedelta | None:
+            looked.append(at)
+            return super().utcoffset(at)
+
+    def number(sql: str, at: int) -> int:
+        row = sqlite3.connect(":memory:").execute(f"SELECT {sql}", (at // QUARTER_MS,)).fetchone()
+        return int(row[0])
+
+    moments = [ms("1970-01-01T00:00+00:00"), ms("2026-11-28T12:00+00:00"), 2**62]
+    years = [number(years_sql("?1"), at) for at in moments]
+    buckets = Buckets(Calendar(Zone("Europe/Berlin")), "day", years)
+    assert len(looked) < 1_000
+    keys = [buckets.bucket(number(buckets.sql("?1"), at)).key for at in moments]
+    assert keys == ["1970-01-01", "2026-11-28", "9998-01-01"]
