@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.branches import active_path, left_branches
 from store.sources.base.json_lines import Record
 from store.sources.base.values import epoch_ms, mapping, string
 
@@ -65,7 +66,7 @@ class Tree:
         self.lines = len(lines)
         self.path, self.broken = set(), None
         _walk(self, self._known)
-        _leave(self, self._known)
+        self.left = left_branches(self.entries, self.path, self._known)
 
     def _take(self, line: Record) -> None:
         data = line.data
@@ -106,47 +107,9 @@ def _walk(tree: Tree, known: dict[str, Entry]) -> None:
     current: Entry | None = leaf
     if leaf.type == "leaf":
         # A pointer that a newer version moves without adding an entry to the branch.
-        tree.path.add(leaf.id)
         target = string(leaf.data.get("targetId"))
         last = next((each for each in reversed(tree.entries) if each.type != "leaf"), None)
         # Where the line that it points to is lost, all lines count.
         current = known.get(target, last) if target else None
-    while current is not None and current.id not in tree.path:
-        tree.path.add(current.id)
-        if current.parent is not None and current.parent not in known:
-            tree.broken = current.parent
-        current = known.get(current.parent) if current.parent else None
-
-
-def _leave(tree: Tree, known: dict[str, Entry]) -> None:
-    """Give the entries that are not on the path one time for each point they branch off at."""
-    points: dict[str, str | None] = {}
-    for entry in tree.entries:
-        if entry.id not in tree.path:
-            parent = entry.parent
-            above = parent if parent in tree.path or parent not in known else points.get(parent)
-            points[entry.id] = above if above in tree.path else None
-    taken_up = _first_after(tree)
-    times: dict[str | None, int] = {}
-    for entry in tree.entries:
-        if entry.id in points:
-            times.setdefault(points[entry.id], 0)
-            last = max(times[points[entry.id]], entry.at)
-            times[points[entry.id]] = last
-    used: set[int] = set()
-    for point, last in times.items():
-        at = taken_up.get(point) or last + 1
-        while at in used:
-            at += 1
-        used.add(at)
-        times[point] = at
-    tree.left = {name: times[point] for name, point in points.items()}
-
-
-def _first_after(tree: Tree) -> dict[str | None, int]:
-    """Return when the path went on after each of its entries; None names its beginning."""
-    found: dict[str | None, int] = {}
-    for entry in tree.entries:
-        if entry.id in tree.path:
-            found.setdefault(entry.parent if entry.parent in tree.path else None, entry.at)
-    return found
+    tree.path, tree.broken = active_path(current, known)
+    tree.path.add(leaf.id)
