@@ -24,6 +24,7 @@ from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
 from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.pi import PiSource
+from store.sources.qwen import QwenSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
 
@@ -31,6 +32,7 @@ from store.sources.y_agent import YAgentSource
 def all_sources() -> tuple[Source, ...]:
     """Return one of each source, in the order in which they are asked what a path is."""
     return (
+        QwenSource(),
         ClaudeCodeSource(),
         CodexSource(),
         OpencodeSource(),
