@@ -12,6 +12,7 @@ from store.sources.aider import AiderSource
 from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
+from store.sources.cline import ClineSource
 from store.sources.codex import CodexSource
 from store.sources.continue_dev import ContinueSource
 from store.sources.copilot import CopilotSource
@@ -43,6 +44,7 @@ def all_sources() -> tuple[Source, ...]:
         DroidSource(),
         AmpSource(),
         ContinueSource(),
+        ClineSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),
