@@ -236,9 +236,11 @@ class BackscrollApp(CommandOwner, CommandApp):
         while not isinstance(self.screen, StatsScreen):
             self.pop_screen()
 
-    def show_in_list(self, query: str, back: WayBack) -> None:
+    def show_in_list(
+        self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
+    ) -> None:
         """Show the sessions of a query in the list; see ``Host``."""
-        self.main.show_in_list(query, back)
+        self.main.show_in_list(query, sessions, back)
 
     def _made_search(self) -> tuple[SearchModel, Tour]:
         if self._search is None:

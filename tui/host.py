@@ -200,11 +200,14 @@ class Host(Terminal, Protocol):
         """Show the statistics screen, as it was left."""
         ...
 
-    def show_in_list(self, query: str, back: WayBack) -> None:
+    def show_in_list(
+        self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
+    ) -> None:
         """Show the sessions of a query in the list, whatever its shelf and folder are.
 
         Args:
             query: As it is typed into the filter.
+            sessions: Reads their rowids.
             back: Where escape leads; the list is then as it was before.
         """
         ...

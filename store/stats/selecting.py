@@ -51,7 +51,8 @@ _WORKED = (
 )
 _CALLED = "sum(calls), sum(failed), sum(denied), sum(timed), sum(milliseconds)"
 _SUMS = ", ".join(f"sum({name})" for name in _ALL)
-_HAVE_ANSWERS = "count(DISTINCT CASE WHEN answers + copies > 0 THEN b.session END)"
+_HAVE_ANSWERS = "count(DISTINCT CASE WHEN answers + copies > 0 THEN {table}.session END)"
+_BASE_HAVE_ANSWERS = _HAVE_ANSWERS.format(table="b")
 _TOKENS = " + ".join(KEYS)
 _ORDERS: dict[Order, str] = {
     "tokens": f"sum({_TOKENS})", "cost": "sum(told_usd + estimated_usd)",
@@ -202,7 +203,7 @@ class Selection:
         """Return the sums over everything."""
         if self._whole is None:
             self._make_base()
-            row = self._write(f"SELECT {_HAVE_ANSWERS}, {_SUMS} FROM base b").fetchone()
+            row = self._write(f"SELECT {_BASE_HAVE_ANSWERS}, {_SUMS} FROM base b").fetchone()
             self._whole = _figures(_ALL, row[1:], row[0])
         return replace(self._whole)
 
@@ -216,7 +217,7 @@ class Selection:
         """
         self._make_base()
         rows = self._write(
-            f"SELECT {group}, {part or 'NULL'}, {_HAVE_ANSWERS}, {_SUMS}"
+            f"SELECT {group}, {part or 'NULL'}, {_BASE_HAVE_ANSWERS}, {_SUMS}"
             f" FROM {_joined('base b', f'{group} {where}', part, 'b')} WHERE {where} GROUP BY 1, 2"
         )
         for number, piece, sessions, *sums in rows:
@@ -226,7 +227,8 @@ class Selection:
         """Yield how many sessions have an answer in each group of ``by_session``."""
         self._make_base()
         yield from self._write(
-            f"SELECT {group}, {_HAVE_ANSWERS} FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
+            f"SELECT {group}, {_BASE_HAVE_ANSWERS}"
+            f" FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
         )
 
     def largest(self, group: str, order: Order, limit: int) -> list[int]:
@@ -254,7 +256,7 @@ class Selection:
         """
         group = buckets.sql("r.quarter")
         for source, sums, names in self._sources():
-            counted = "count(DISTINCT r.session)" if names is _COUNTS and not part else "0"
+            counted = _HAVE_ANSWERS.format(table="r") if names is _COUNTS and not part else "0"
             rows = self._write(
                 f"SELECT {group}, {part or 'NULL'}, {counted}, {sums}"
                 f" FROM {_joined(source, '', part, 'r')} GROUP BY 1, 2"
@@ -265,9 +267,25 @@ class Selection:
     def sessions_by_time(self, buckets: Buckets) -> Iterator[tuple[int, int]]:
         """Yield how many sessions have an answer in each period."""
         yield from self._write(
-            f"SELECT {buckets.sql('quarter')}, count(DISTINCT session)"
-            f" FROM {self._from('spent')} GROUP BY 1"
+            f"SELECT {buckets.sql('quarter')}, {_HAVE_ANSWERS.format(table='r')}"
+            f" FROM (SELECT * FROM {self._from('spent')}) r GROUP BY 1"
         )
+
+    def sessions(self) -> list[str]:
+        """Return the ids of the sessions that are counted, as in ``Figures.sessions``.
+
+        They have an answer, or a call of the tools that are asked for. Where no session has,
+        they have a turn or a call.
+        """
+        answered = (f"SELECT session FROM (SELECT * FROM {self._from('spent')})"
+                    " WHERE answers + copies > 0")
+        called = f"SELECT session FROM {self._from('called')}"
+        worked = f"SELECT session FROM {self._from('worked')} UNION {called}"
+        for counted in (called if self._has_tools else answered, worked):
+            rows = self._write(f"SELECT id FROM session WHERE number IN ({counted})").fetchall()
+            if rows:
+                return [row[0] for row in rows]
+        return []
 
     def by_tool(self, part: str | None = None) -> Iterator[Row]:
         """Yield sums by tool; of each with calls alone.

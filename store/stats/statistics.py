@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Literal, NamedTuple
 
+import orjson
+
 from store.engine.database import Database
 from store.engine.values import decoded, text
 from store.language import dates
@@ -30,8 +32,8 @@ from store.usage import context_size
 
 __all__ = [
     "ALWAYS", "DIMENSIONS", "Answer", "Coverage", "Dimension", "Figures", "Group", "LongestTurn",
-    "Order", "Rollups", "Share", "Span", "cache_share", "context_tokens", "figures",
-    "longest_turns", "open_rollups",
+    "Order", "Rollups", "Share", "Span", "cache_share", "context_tokens", "counted_sessions",
+    "figures", "longest_turns", "open_rollups",
 ]  # fmt: skip
 
 Dimension = Literal[
@@ -249,6 +251,24 @@ def _joined(query: Query, *pieces: str) -> str:
 
 
 # Further questions
+
+
+def counted_sessions(db: Database, stats: Rollups, query: Query) -> set[int]:
+    """Return the rowids of the sessions that a group counts.
+
+    The list's own test of the same query is another one: there ``model:`` asks for the model
+    that the session has now, here for one that answered.
+
+    Args:
+        db: The store.
+        stats: Its counts.
+        query: ``Group.query``, parsed.
+    """
+    ids = stats.select(db, ALWAYS, query, None).sessions()
+    return {row[0] for row in db.connection.execute(
+        "SELECT rowid FROM chat_sessions WHERE id IN (SELECT value FROM json_each(?))",
+        (orjson.dumps(ids).decode(),),
+    ).fetchall()}
 
 
 class LongestTurn(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -209,10 +209,12 @@ class MainScreen(CommandPane, Screen[None]):
         self.opener.open(session_id, message_id, part_id, back=back, hit=hit)
         self.sessions.show_session(session_id)
 
-    def show_in_list(self, query: str, back: WayBack) -> None:
+    def show_in_list(
+        self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
+    ) -> None:
         """Show the sessions of a query in the list; see ``Host``."""
         self.panes.focus("sessions")
-        self.sessions.show_found(query, back)
+        self.sessions.show_found(query, sessions, back)
 
     def masks_changed(self) -> None:
         """Draw everything again, with what is masked now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,8 @@ from tui.sessions.loader import ListLoader
 if TYPE_CHECKING:
     from store.language.query import Query
 
+SessionsReader = Callable[[], Awaitable[set[int]]]
+"""Reads rowids of sessions."""
 REPAINT_EVERY_S = 0.15
 """Pace at which a filter that still runs shows what it found."""
 
@@ -49,6 +51,7 @@ class ListFilter:
         self._loader = loader
         self._query: Query | None = None
         self._asks_for_parts = False
+        self._chosen: tuple[str, SessionsReader | None] = "", None
         self._matched: tuple[Query, set[int]] | None = None
         self._said: tuple[str, set[int]] = "", set()  # Rowids, by the words they were found for.
         self.is_searching = False
@@ -66,6 +69,21 @@ class ListFilter:
             self._asks_for_parts = ListFilterTest(self._query).asks_for_parts
         return self._query
 
+    def choose(self, text: str, sessions: SessionsReader | None) -> None:
+        """Set the text, and what reads the sessions that it stands for as long as it stays.
+
+        Args:
+            text: The filter.
+            sessions: Reads them; None where they are looked for.
+        """
+        self.text, self._chosen = text, (text, sessions)
+        self.forget()
+
+    @property
+    def _reader(self) -> SessionsReader | None:
+        text, sessions = self._chosen
+        return sessions if text == self.text else None
+
     @property
     def words(self) -> str:
         """The text that is looked for; empty where nothing is asked for yet."""
@@ -74,7 +92,7 @@ class ListFilter:
     @property
     def asks_for_parts(self) -> bool:
         """Whether sessions may also match by what is said in them."""
-        return bool(self.words) and self._asks_for_parts
+        return bool(self.words) and self._asks_for_parts and self._reader is None
 
     @property
     def will_search(self) -> bool:
@@ -94,7 +112,8 @@ class ListFilter:
         """The sessions that match; None without a filter, and before it has looked at all."""
         if self._matched is None:
             return None
-        return self._matched[1] | self._said[1] if self._said[0] == self.words else self._matched[1]
+        said = self._said[0] == self.words and self._reader is None
+        return self._matched[1] | self._said[1] if said else self._matched[1]
 
     @property
     def is_looking(self) -> bool:
@@ -117,6 +136,12 @@ class ListFilter:
         from store.queries.listing_filter import narrows
 
         query = self.query
+        if (sessions := self._reader) is not None:
+            matching = await sessions()
+            # Of no query: what is typed next must not look at these alone.
+            self._matched = (type(query)(""), matching)
+            yield Found(matching)
+            return
         narrowed = self._matched is not None and narrows(query, self._matched[0])
         candidates = rowids
         if narrowed and self._matched is not None:
@@ -125,7 +150,7 @@ class ListFilter:
         said = self._said[1] if self._said[0] == self.words else set()
         clock = asyncio.get_running_loop().time
         shown_at = 0.0
-        matching: set[int] = set()
+        matching = set()
         async for looked_at, matching in self._loader.matches(candidates, query):
             if looked_at < len(candidates) and clock() - shown_at >= REPAINT_EVERY_S:
                 shown_at = clock()

@@ -24,7 +24,7 @@ from tui.query.line import QueryInput
 from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
 from tui.sessions.costs import AGAIN_AFTER_S, ListCosts
-from tui.sessions.filter import ListFilter
+from tui.sessions.filter import ListFilter, SessionsReader
 from tui.sessions.first_page import read_first_page
 from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle, Tally
 from tui.sessions.jobs import Work
@@ -379,16 +379,17 @@ class SessionsPane(CommandPane, Vertical):
             self.contents.filter_changed()
         self._show_header()
 
-    def show_found(self, text: str, back: WayBack) -> None:
+    def show_found(self, text: str, sessions: SessionsReader, back: WayBack) -> None:
         """Show the sessions of a query, on any shelf and in any folder.
 
         Args:
             text: The query.
+            sessions: Reads them.
             back: Where escape leads; the list is then as it was before.
         """
         before, shelf = self.contents.query, self.state.shelf
         self._found = Found(text, back, self.filter.text, before)
-        self._set_filter(text)
+        self._set_filter(text, sessions)
         self.contents.change(before._replace(shelf="all", workspace=None))
         self.state.shelf = shelf  # What is remembered is the user's own choice.
         self._show_header()
@@ -399,8 +400,9 @@ class SessionsPane(CommandPane, Vertical):
         found = self._found
         return found.back if found is not None and found.text == self.filter.text else None
 
-    def _set_filter(self, text: str) -> None:
-        self.filter.text = self.query_one(FilterInput).value = text
+    def _set_filter(self, text: str, sessions: SessionsReader | None = None) -> None:
+        self.filter.choose(text, sessions)
+        self.query_one(FilterInput).value = text
 
     def clear_filter(self) -> None:
         """Show all sessions again."""

@@ -14,9 +14,11 @@ from datetime import date
 from functools import partial
 
 from store.config import Settings, zone_of
+from store.engine.database import Database
 from store.language.query import Query, parse
 from store.prices.loading import load_prices
 from store.prices.table import PriceTable
+from store.stats.statistics import counted_sessions, open_rollups
 from store.stats.times import Calendar
 from tui.state.library import Library
 from tui.stats.measures import COST, MEASURES, Measure
@@ -171,6 +173,16 @@ class StatsModel:
             self.read(typed=True)
 
     # Reading
+
+    async def sessions_of(self, text: str) -> set[int]:
+        """Return the rowids of the sessions that a bar or row with this query counts."""
+        query = parse(text, now=self.library.clock())
+
+        def read(db: Database) -> set[int]:
+            with open_rollups(db, seconds=COUNTS_MOST_S) as stats:
+                return counted_sessions(db, stats, query)
+
+        return await self.library.read(read)
 
     def read(self, *, again: bool = False, typed: bool = False) -> None:
         """Start to read what is asked for now; an older reading ends.

@@ -323,7 +323,10 @@ def _amounts(
 
 
 def merged(buckets: Sequence[TimeBucket], per: int) -> list[TimeBucket]:
-    """Return the buckets with so many of them in one; the same ones where that is 1."""
+    """Return the buckets with so many of them in one; the same ones where that is 1.
+
+    How many sessions are in several together is not known, as one may be in more than one.
+    """
     if per <= 1:
         return list(buckets)
     found = []
@@ -332,7 +335,6 @@ def merged(buckets: Sequence[TimeBucket], per: int) -> list[TimeBucket]:
         whole, parts = Figures(), dict[str, Figures]()
         for one in group:
             whole.add(one.figures)
-            whole.sessions = max(whole.sessions, one.figures.sessions)
             for agent, part in one.parts.items():
                 parts.setdefault(agent, Figures()).add(part)
         marked = next((one.slot for one in group if one.slot.major), group[0].slot)

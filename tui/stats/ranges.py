@@ -21,6 +21,7 @@ BUCKETS = PERIODS
 _DAYS: dict[RangeName, int] = {"today": 1, "7d": 7, "30d": 30, "1y": 365}
 _USUAL: dict[RangeName, Bucket] = {"today": "hour", "7d": "day", "30d": "day", "1y": "week"}
 _TYPICAL_HOURS: dict[Bucket, int] = {"hour": 1, "day": 24, "week": 168, "month": 730}
+_EARLIEST = datetime(1, 1, 2)
 MOST_BARS = 400
 """A bucket that gives more bars than this is not offered."""
 
@@ -76,19 +77,24 @@ class Range:
     def between(self, now: int, zone: tzinfo | None) -> Between:
         """Return its limits; they are midnights, except of a custom range."""
         if self.name == "custom":
-            return self._custom(now)
+            return self._custom(now, zone)
         if self.name == "all":
             return Between(None, None)
         days = _DAYS[self.name]
         tomorrow = _day(now, zone) + timedelta(days=1 - self.back * days)
         return Between(_epoch(tomorrow - timedelta(days=days), zone), _epoch(tomorrow, zone))
 
-    def _custom(self, now: int) -> Between:
+    def _custom(self, now: int, zone: tzinfo | None) -> Between:
         if self.start is None or not self.back:
             return Between(self.start, self.end)
-        length = (now if self.end is None else self.end) - self.start
-        end = (now if self.end is None else self.end) - self.back * length
-        return Between(end - length, end)
+        # By the clock on the wall: days stay days where it is changed.
+        first, last = _wall(self.start, zone), _wall(now if self.end is None else self.end, zone)
+        whole_years = last - _EARLIEST
+        start, end = (
+            _moment(last - min(whole_years, times * (last - first)), zone)
+            for times in (self.back + 1, self.back)
+        )
+        return Between(start, end)
 
     @property
     def why_not_moved(self) -> str | None:
@@ -274,8 +280,12 @@ def day_between(day: date, zone: tzinfo | None) -> Between:
     return Between(_epoch(day, zone), _epoch(day + timedelta(days=1), zone))
 
 
+def _moment(wall: datetime, zone: tzinfo | None) -> int:
+    return round(wall.replace(tzinfo=zone).timestamp() * 1000)
+
+
 def _epoch(day: date, zone: tzinfo | None) -> int:
-    return int(datetime.combine(day, time(), zone).timestamp() * 1000)
+    return _moment(datetime.combine(day, time()), zone)
 
 
 def _is_midnight(at: int, zone: tzinfo | None) -> bool:

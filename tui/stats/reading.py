@@ -17,6 +17,7 @@ from store.engine.database import Database
 from store.language.query import Query
 from store.prices.table import PriceTable
 from store.stats.statistics import (
+    Answer,
     Coverage,
     Dimension,
     Figures,
@@ -193,22 +194,27 @@ class BoardReader:
 
 
 def _over_time(db: Database, stats: Rollups, wanted: Wanted) -> Board:
-    by: Dimension = "hour" if wanted.bucket == "hour" else "day"
-    span = Span(*wanted.between)
-    answer = figures(db, stats, by=by, span=span, query=wanted.query, zone=wanted.zone,
-                     stack="agent")
-    found = [group for group in answer.groups if group.span is not None]
-    between = _limits(wanted.between, found)
+    limited = None not in wanted.between
+    by = wanted.bucket if wanted.bucket is not None and limited else "day"
+    answer = _by_time(db, stats, wanted, by)
+    between = _limits(wanted.between, answer.groups)
     bucket = wanted.bucket or fitting_bucket(between)
     if not allowed(bucket, between):
         bucket = fitting_bucket(between)
-    if bucket == "hour" and by == "day":
-        return _over_time(db, stats, replace(wanted, bucket="hour"))
+    if bucket != by:
+        answer = _by_time(db, stats, wanted, bucket)
     times = []
     if between.start is not None and between.end is not None:
         times = slots(between.start, between.end, bucket, wanted.calendar)
-    return Board(between, bucket, answer.whole, _in_slots(found, times),
+    return Board(between, bucket, answer.whole, _in_slots(answer.groups, times),
                  coverage=answer.coverage, why=answer.why)
+
+
+def _by_time(db: Database, stats: Rollups, wanted: Wanted, by: Bucket) -> Answer:
+    return figures(
+        db, stats, by=by, span=Span(*wanted.between), query=wanted.query, zone=wanted.zone,
+        stack="agent", month_starts=wanted.calendar.month_starts,
+    )
 
 
 def _limits(between: Between, found: Sequence[Group]) -> Between:
@@ -234,7 +240,7 @@ def _in_slots(found: Sequence[Group], times: Sequence[Slot]) -> list[TimeBucket]
             continue
         bucket = made[at]
         bucket.figures.add(group.figures)
-        bucket.figures.sessions = max(bucket.figures.sessions, group.figures.sessions)
+        bucket.figures.sessions = group.figures.sessions
         for agent, part in group.parts.items():
             bucket.parts.setdefault(agent, Figures()).add(part)
     return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -245,7 +247,8 @@ class StatsScreen(StackedScreen):
         if target.kind == "session":
             host.open_session(target.session_id, target.message_id, back=back)
         else:
-            host.show_in_list(target.query, back)
+            host.show_in_list(
+                target.query, partial(self.model.sessions_of, target.query), back)
 
     async def copy(self) -> None:
         """Copy what is selected with the mouse, else what the bar or row comes to."""
