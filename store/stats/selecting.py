@@ -271,21 +271,33 @@ class Selection:
             f" FROM (SELECT * FROM {self._from('spent')}) r GROUP BY 1"
         )
 
-    def sessions(self) -> list[str]:
+    def sessions(self, group: str | None = None, name: str = "") -> list[str]:
         """Return the ids of the sessions that are counted, as in ``Figures.sessions``.
 
-        They have an answer, or a call of the tools that are asked for. Where no session has,
-        they have a turn or a call.
+        They have an answer, or a call where tools are asked for. Where no session has, they
+        have a turn or a call.
+
+        Args:
+            group: As in ``by_session``, or ``b.tool``; None for the whole.
+            name: The text of the group.
         """
-        answered = (f"SELECT session FROM (SELECT * FROM {self._from('spent')})"
-                    " WHERE answers + copies > 0")
-        called = f"SELECT session FROM {self._from('called')}"
-        worked = f"SELECT session FROM {self._from('worked')} UNION {called}"
-        for counted in (called if self._has_tools else answered, worked):
-            rows = self._write(f"SELECT id FROM session WHERE number IN ({counted})").fetchall()
-            if rows:
-                return [row[0] for row in rows]
-        return []
+        by_tool = group == "b.tool"
+        tables = ("called",) if by_tool or self._has_tools else ("spent", "worked", "called")
+        ids = dict[str, None]()
+        for table in tables:
+            if ids and table == "worked":
+                break
+            source = _joined(f"(SELECT * FROM {self._from(table)}) b", group or "", None, "b")
+            where = "b.answers + b.copies > 0" if table == "spent" else "1"
+            if group is not None:
+                where += f" AND coalesce((SELECT text FROM name WHERE number = {group}), '') = ?"
+            rows = self._write(
+                "SELECT id FROM session WHERE number IN"
+                f" (SELECT b.session FROM {source} WHERE {where})",
+                () if group is None else (name,),
+            )
+            ids.update(dict.fromkeys(row[0] for row in rows))
+        return list(ids)
 
     def by_tool(self, part: str | None = None) -> Iterator[Row]:
         """Yield sums by tool; of each with calls alone.

@@ -31,9 +31,9 @@ from store.stats.times import PERIODS, Buckets, Calendar, Period
 from store.usage import context_size
 
 __all__ = [
-    "ALWAYS", "DIMENSIONS", "Answer", "Coverage", "Dimension", "Figures", "Group", "LongestTurn",
-    "Order", "Rollups", "Share", "Span", "cache_share", "context_tokens", "counted_sessions",
-    "figures", "longest_turns", "open_rollups",
+    "ALWAYS", "DIMENSIONS", "Answer", "Coverage", "Dimension", "Figures", "Group", "Grouping",
+    "LongestTurn", "Order", "Rollups", "Share", "Span", "cache_share", "context_tokens",
+    "counted_sessions", "figures", "longest_turns", "open_rollups",
 ]  # fmt: skip
 
 Dimension = Literal[
@@ -44,6 +44,8 @@ DIMENSIONS: tuple[Dimension, ...] = (
     "hour", "day", "week", "month", "model", "agent", "source", "workspace", "branch", "tool",
     "session", "family",
 )
+Grouping = Literal["model", "agent", "source", "workspace", "branch", "tool"]
+"""What sessions, answers and calls tell by a name."""
 Stack = Literal["agent", "model"]
 
 ALWAYS = Span()
@@ -135,7 +137,9 @@ def figures(
         found, others = _by_session(stats, selection, by, stack, order, limit)
     for group in found:
         group.label = _title(db, group.key) if by in ("session", "family") else group.key
-        group.query = _joined(query, _selects(by, group.key), _in_span(selection.span, zone))
+        group.query = _joined(
+            _without(query, by) if group.key else query.text, _selects(by, group.key),
+            _in_span(selection.span, zone))
     return Answer(whole, found, others, stats.coverage, selection.why)
 
 
@@ -194,7 +198,7 @@ def _periods(
         bucket = buckets.bucket(number)
         group.key, group.label = bucket.key, bucket.label
         group.span = Span(bucket.start, bucket.end)
-        group.query = _joined(query, _in_span(group.span, zone))
+        group.query = _joined(query.text, _in_span(group.span, zone))
     return [groups[number] for number in sorted(groups)]
 
 
@@ -246,25 +250,40 @@ def _date(moment: int, zone: tzinfo | None) -> str:
     return at.isoformat(timespec="seconds" if at.second else "minutes")
 
 
-def _joined(query: Query, *pieces: str) -> str:
-    return " ".join(piece for piece in (query.text.strip(), *pieces) if piece)
+def _without(query: Query, field: str) -> str:
+    """Return a query's text without the values of a field: one more would be an alternative."""
+    found = query.text
+    spans = {each.span for each in query.filters if each.field == field and not each.negated}
+    for start, end in sorted(spans, reverse=True):
+        found = f"{found[:start].rstrip()} {found[end:].lstrip()}"
+    return found
+
+
+def _joined(text: str, *pieces: str) -> str:
+    return " ".join(piece for piece in (text.strip(), *pieces) if piece)
 
 
 # Further questions
 
 
-def counted_sessions(db: Database, stats: Rollups, query: Query) -> set[int]:
-    """Return the rowids of the sessions that a group counts.
+def counted_sessions(
+    db: Database, stats: Rollups, *, by: Grouping | None, key: str, span: Span, query: Query
+) -> set[int]:
+    """Return the rowids of the sessions that a group counts, or a period.
 
-    The list's own test of the same query is another one: there ``model:`` asks for the model
-    that the session has now, here for one that answered.
+    The list's own test of ``Group.query`` is another one: there ``model:`` asks for the model
+    that the session has now, and a session is at all times from its first to its last change.
 
     Args:
         db: The store.
         stats: Its counts.
-        query: ``Group.query``, parsed.
+        by: What is grouped by; None for all in the span.
+        key: ``Group.key``.
+        span: The time that is counted.
+        query: What narrows it.
     """
-    ids = stats.select(db, ALWAYS, query, None).sessions()
+    group = None if by is None else "b.tool" if by == "tool" else _GROUPS[by]
+    ids = stats.select(db, span, query, None).sessions(group, key)
     return {row[0] for row in db.connection.execute(
         "SELECT rowid FROM chat_sessions WHERE id IN (SELECT value FROM json_each(?))",
         (orjson.dumps(ids).decode(),),

@@ -59,6 +59,20 @@ def test_all_and_custom_ranges() -> None:
     assert custom.moved(-1).moved(1).moved(1) == custom
 
 
+def test_an_earlier_range_stays_on_midnights_where_the_clock_is_changed() -> None:
+    custom = Range("custom", 1, at("2026-10-25"), at("2026-11-01"))  # One hour is twice in it.
+    assert custom.between(NOW, BERLIN) == (at("2026-10-18"), at("2026-10-25"))
+    custom = Range("custom", 0, at("2026-04-01"), at("2026-04-08"))
+    assert custom.moved(-1).between(NOW, BERLIN) == (at("2026-03-25"), at("2026-04-01"))
+
+
+def test_a_range_of_all_time_has_earlier_ones_without_an_error() -> None:
+    custom = Range("custom", 3, at("0300-01-01"), None)
+    start, end = custom.between(NOW, BERLIN)
+    assert start is not None and end is not None and start <= end
+    assert range_words(Between(start, end), BERLIN)
+
+
 @pytest.mark.parametrize(("typed", "start", "end"), [
     ("2026-11-01 .. 2026-11-15", "2026-11-01", "2026-11-16"),
     ("2026-11-01 to 2026-11-15", "2026-11-01", "2026-11-16"),

@@ -217,6 +217,13 @@ async def test_the_mouse_selects_and_opens(store: Path) -> None:
         assert isinstance(run.app.screen, MainScreen)
         assert 'model:="claude-opus-4-5"' in run.sessions.filter_text.replace("'", '"') or (
             "model:=claude-opus-4-5" in run.sessions.filter_text)
+        # The session itself has another model by now; its row counts it all the same.
+        assert run.sessions.view.model.matched == 1 and "Retry loop" in drawn(run.app.screen)
+        assert not run.sessions.filter.asks_for_parts
+        run.sessions.filter.text += " "  # Typed on: the list looks itself, at all sessions.
+        run.sessions.contents.filter_changed()
+        await run.quiet()
+        assert run.sessions.view.model.matched == 0
 
 
 async def test_a_year_is_a_calendar(store: Path) -> None:

@@ -18,12 +18,12 @@ from store.engine.database import Database
 from store.language.query import Query, parse
 from store.prices.loading import load_prices
 from store.prices.table import PriceTable
-from store.stats.statistics import counted_sessions, open_rollups
+from store.stats.statistics import Span, counted_sessions, open_rollups
 from store.stats.times import Calendar
 from tui.state.library import Library
 from tui.stats.measures import COST, MEASURES, Measure
 from tui.stats.ranges import BUCKETS, Bucket, Range, RangeName, allowed, day_of
-from tui.stats.reading import Board, BoardReader, Wanted
+from tui.stats.reading import Board, BoardReader, Counted, Wanted
 from tui.stats.view import Key
 
 TYPING_S = 0.15
@@ -174,13 +174,18 @@ class StatsModel:
 
     # Reading
 
-    async def sessions_of(self, text: str) -> set[int]:
-        """Return the rowids of the sessions that a bar or row with this query counts."""
-        query = parse(text, now=self.library.clock())
+    async def sessions_of(self, counted: Counted, query: Query) -> set[int]:
+        """Return the rowids of the sessions that a bar or row counts.
 
+        Args:
+            counted: What it counts.
+            query: What narrows it.
+        """
         def read(db: Database) -> set[int]:
             with open_rollups(db, seconds=COUNTS_MOST_S) as stats:
-                return counted_sessions(db, stats, query)
+                return counted_sessions(
+                    db, stats, by=counted.by, key=counted.key, span=Span(*counted.between),
+                    query=query)
 
         return await self.library.read(read)
 

@@ -44,7 +44,7 @@ from tui.stats.ranges import (
     slot_words,
     time_words,
 )
-from tui.stats.reading import Board, Table, TimeBucket
+from tui.stats.reading import Board, Counted, Table, TimeBucket
 from tui.stats.view import Key, Page, Spot
 from tui.words.agents import OTHERS, agent_series
 from tui.words.costs import cost_words, money_short
@@ -73,6 +73,7 @@ class Target(NamedTuple):
             shows all rows of a table, or the first ones again.
         words: Says what the spot stands for and what it comes to.
         query: Of the sessions.
+        counted: Which sessions these are.
         session_id: The session.
         message_id: The message to show it at.
         name: What it is, as plain text.
@@ -81,6 +82,7 @@ class Target(NamedTuple):
     kind: Literal["sessions", "session", "fold"]
     words: Sequence[Run]
     query: str = ""
+    counted: Counted = Counted(Between(None, None))
     session_id: str = ""
     message_id: str | None = None
     name: str = ""
@@ -378,7 +380,7 @@ def _add_plot(page: StatsPage, shown: Shown, width: int, selected: Key | None) -
             between, shown.zone)
         page.targets[key] = Target(
             "sessions", [(words, "text bold"), ("  ", "text"), *all_words(one.figures)],
-            _query(shown, dates_query(between, shown.zone)), name=words)
+            _query(shown, dates_query(between, shown.zone)), Counted(between), name=words)
 
 
 def _query(shown: Shown, *pieces: str) -> str:
@@ -421,11 +423,11 @@ def _add_year(page: StatsPage, shown: Shown, width: int, selected: Key | None) -
         key: Key = ("day", day.isoformat())
         page.spots.append(Spot(key, top + row, top + row + 1, cell, cell + 1, -1, marks=False))
         words = f"{day:%a} {day.day} {day:%b} {day.year}"
-        group = days.get(day)
+        group, its = days.get(day), day_between(day, shown.zone)
         told = all_words(group.figures) if group is not None else [("nothing", "muted")]
         page.targets[key] = Target(
             "sessions", [(words, "text bold"), ("  ", "text"), *told],
-            _query(shown, dates_query(day_between(day, shown.zone), shown.zone)), name=words)
+            _query(shown, dates_query(its, shown.zone)), Counted(its), name=words)
         day += timedelta(days=1)
 
 
@@ -475,7 +477,8 @@ def _groups(
         full = one_line(group.key, 120) if name in twice and group.key else name
         row = _group_row(shown, series, group, full, whole)
         if row is not None:
-            rows.append(row)
+            counted = Counted(shown.board.between, by, group.key)
+            rows.append(row._replace(target=row.target._replace(counted=counted)))
     rows.sort(key=lambda row: -sum(row.bar.amounts))
     rest = _others_row(table, measure, whole)
     return Section(by, title, measure.name, [*rows, *rest], shorten)
@@ -529,7 +532,9 @@ def _tools(shown: Shown) -> Section | None:
         told = f"{count_of(found.calls, 'call')}, {found.failed:,} failed{denied}"
         told += f", {took} in {found.timed:,} of them" if took else ""
         words: list[Run] = [(label, "text bold"), ("  ", "text"), (told, "muted")]
-        rows.append(Row(group.key, bar, Target("sessions", words, group.query, name=label)))
+        counted = Counted(shown.board.between, "tool", group.key)
+        rows.append(Row(group.key, bar, Target(
+            "sessions", words, group.query, counted, name=label)))
     return Section("tool", "Tools", "calls, failed, time", rows)
 
 
@@ -623,7 +628,9 @@ def _cache(shown: Shown, series: Sequence[tuple[str, Series]]) -> Section | None
         words: list[Run] = [(label, "text bold"), (
             f"  {share} of what models were given came from the cache", "muted")]
         query = queries.get(key) or _query(shown, dates_query(shown.board.between, shown.zone))
-        rows.append(Row(key or "\0all", bar, Target("sessions", words, query, name=label)))
+        counted = Counted(shown.board.between, "agent" if key in queries else None, key)
+        rows.append(Row(key or "\0all", bar, Target(
+            "sessions", words, query, counted, name=label)))
     return Section("cache", "Cache share over time", "of the input", rows)
 
 
@@ -648,10 +655,11 @@ def _windows(shown: Shown) -> Section:
                   unknown_words(window.figures) or f"{spent} spent, {rate} an hour",
                   f"resets {until}" if window.recorded else f"ends {until}, guessed"]
         words: list[Run] = [(label, "text bold"), ("  " + ", ".join(pieces), "muted")]
-        query = f"agent:={quoted(window.agent)} " + dates_query(
-            Between(window.start, None), shown.zone)
+        since = Between(window.start, None)
+        query = f"agent:={quoted(window.agent)} " + dates_query(since, shown.zone)
         rows.append(Row(f"{window.agent} {window.length} {window.limit}", bar,
-                        Target("sessions", words, query, name=label)))
+                        Target("sessions", words, query, Counted(since, "agent", window.agent),
+                               name=label)))
     return Section("window", "Windows of plans", "used, spent, end", rows, label_share=0.5)
 
 

@@ -22,6 +22,7 @@ from store.stats.statistics import (
     Dimension,
     Figures,
     Group,
+    Grouping,
     LongestTurn,
     Order,
     Rollups,
@@ -76,6 +77,20 @@ class TimeBucket(NamedTuple):
     slot: Slot
     figures: Figures
     parts: dict[str, Figures]
+
+
+class Counted(NamedTuple):
+    """What a bar or a row counts.
+
+    Attributes:
+        between: In which time.
+        by: What its table is grouped by; None where it counts all of that time.
+        key: Of its group.
+    """
+
+    between: Between
+    by: Grouping | None = None
+    key: str = ""
 
 
 class InContext(NamedTuple):

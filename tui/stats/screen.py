@@ -27,6 +27,8 @@ from tui.stats.ranges import LABELS, RANGES, RangeName, range_words
 from tui.stats.view import Key, StatsView
 from tui.verbs.doing import asking
 
+NARROW = 60
+"""Below this width only the chosen range is shown beside the query."""
 LOW, HIGH = 30, 46
 """Below and from this height of the screen the plot has fewer and more rows."""
 
@@ -51,7 +53,8 @@ class RangesBar(LineBar):
         """Mark a range."""
         runs: list[Run] = []
         self._places = []
-        for name in RANGES:
+        narrow = self.app.size.width < NARROW
+        for name in (chosen,) if narrow else RANGES:
             start = width_of(runs)
             runs.append((f" {LABELS[name]} ", "text bold on:focus" if name == chosen else "faint"))
             self._places.append((start, width_of(runs), name))
@@ -181,7 +184,7 @@ class StatsScreen(StackedScreen):
         model = self.model
         board, zone = model.board, model.calendar.zone
         between = model.range.between(model.library.clock(), zone)
-        left: list[Run] = [("backscroll", "text bold"), ("  statistics", "text"),
+        left: list[Run] = [("backscroll  ", "text bold"), ("statistics", "text"),
                            (f"  {range_words(between, zone)}", "muted")]
         right: list[Run] = []
         if running := self.host.running_sessions:
@@ -195,8 +198,13 @@ class StatsScreen(StackedScreen):
             right.append((f"counting{glyphs().more}  ", "muted"))
         if model.prices is not None and model.prices.date:
             right.append((f"prices of {model.prices.date}", "muted"))
-        if width_of(left) + width_of(right) > self.size.width - 4:
+        room = self.size.width - 4
+        if width_of(left) + width_of(right) > room:
             left = left[:2]
+        if width_of(left) + width_of(right) > room and len(right) > 1:
+            right.pop()  # The date of the prices, which is the least of it.
+        if width_of(left) + width_of(right) > room:
+            left = left[1:]
         self.query_one("#stacked-title", LineBar).show(Line(left, right))
 
     def _show_told(self) -> None:
@@ -234,11 +242,11 @@ class StatsScreen(StackedScreen):
 
     def open(self) -> None:
         """Show the sessions of the bar or row in the list, or open its session."""
-        target, selected = self.target, self.view.selected
+        target, selected, model = self.target, self.view.selected, self.model
         if target is None or selected is None:
             return
         if target.kind == "fold":
-            self.model.toggle_rows(selected[0])
+            model.toggle_rows(selected[0])
             return
         app, host = self.app, self.host
         back = WayBack("statistics", host.open_stats)
@@ -247,8 +255,8 @@ class StatsScreen(StackedScreen):
         if target.kind == "session":
             host.open_session(target.session_id, target.message_id, back=back)
         else:
-            host.show_in_list(
-                target.query, partial(self.model.sessions_of, target.query), back)
+            sessions = partial(model.sessions_of, target.counted, model.query)
+            host.show_in_list(target.query, sessions, back)
 
     async def copy(self) -> None:
         """Copy what is selected with the mouse, else what the bar or row comes to."""

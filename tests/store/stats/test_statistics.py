@@ -4,6 +4,7 @@ import json
 import shutil
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,6 +21,7 @@ from store.stats.statistics import (
     Span,
     Stack,
     context_tokens,
+    counted_sessions,
     figures,
     longest_turns,
     open_rollups,
@@ -72,6 +74,31 @@ def test_all_groups_add_up_to_the_whole(samples: Database) -> None:
         assert sum(group.figures.turns for group in answer.groups) == whole.turns
         assert sum(group.figures.told_usd for group in answer.groups) == pytest.approx(
             whole.told_usd)
+
+
+@pytest.mark.parametrize("query", ["", "model:o", "tool:bash -model:o"])
+def test_a_group_opens_the_sessions_that_it_counts(samples: Database, query: str) -> None:
+    zone, narrowing = ZoneInfo("America/New_York"), parse(query, now=START)
+    seen = 0
+    with open_rollups(samples, PRICES) as stats:
+        for by in ("week", "model", "agent", "source", "workspace", "branch", "tool"):
+            answer = figures(samples, stats, by=by, span=ALWAYS, query=narrowing,
+                             zone=zone, stack="agent")
+            for group in answer.groups:
+                found = counted_sessions(
+                    samples, stats, by=cast(Any, by if group.span is None else None),
+                    key=group.key, span=group.span or ALWAYS, query=narrowing)
+                assert found, (by, group.key)
+                if group.figures.sessions:
+                    assert len(found) == group.figures.sessions, (by, group.key)
+                    seen += 1
+    assert seen > 20
+
+
+def test_a_groups_query_asks_for_less_than_what_narrows_it(samples: Database) -> None:
+    found = asked(samples, "model", "agent:claude model:opus,o branch:main")
+    assert found.groups[0].query == (
+        f"agent:claude branch:main model:={found.groups[0].key}")
 
 
 def test_the_groups_beyond_a_limit_are_summed_up(samples: Database) -> None:
