@@ -239,6 +239,10 @@ def _attach(db: Database, connection: sqlite3.Connection) -> bool:
             file.close()
         connection.execute("ATTACH ? AS kept", (f"{path.as_uri()}?mode=ro",))
         connection.execute("PRAGMA busy_timeout = 1000").fetchall()
+        # One state of the file until the end: what is counted here takes the next numbers of its
+        # names and charges, which its keeper may give to others meanwhile.
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM kept.about").fetchone()
         for table in ("session", "name", "charge", "shares"):
             only = " WHERE number NOT IN (SELECT number FROM main.session)" * (table == "session")
             connection.execute(

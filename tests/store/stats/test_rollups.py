@@ -108,6 +108,22 @@ def test_a_reader_counts_what_is_not_counted_yet(own_talk: Talk) -> None:
     assert asked(talk).whole.total == 30
 
 
+def test_a_reader_sees_one_state_of_the_file_while_it_is_kept(own_talk: Talk) -> None:
+    talk = own_talk
+    answers(talk)
+    kept(talk.db.path)
+    for model in ("one", "two"):
+        session = answers(talk, 0)
+        talk.message(session, "assistant", usage={"input": 10}, model={"model_id": model})
+    with open_rollups(talk.db) as stats:
+        kept(talk.db.path)
+        for by in ("model", "session"):
+            found = figures(talk.db, stats, by=by, span=ALWAYS, query=parse("", now=START),
+                            zone=UTC)
+            assert found.whole.total == 50 and len(found.groups) == 3
+    assert asked(talk).whole.total == 50
+
+
 def test_a_reader_without_time_says_what_is_missing(own_talk: Talk) -> None:
     answers(own_talk)
     kept(own_talk.db.path)
