@@ -10,9 +10,9 @@ rows are one answer, which of them counts it and with which usage.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
@@ -70,6 +70,13 @@ class _Row:
     usage: Spent
     rank: tuple[Any, ...]
     total: CostSoFar | None
+
+
+class _Copied(NamedTuple):
+    """What a message was copied from, and the session that this is in."""
+
+    id: str
+    session: str
 
 
 def shared_answers(db: Database, session_ids: Sequence[str] | None = None) -> SharedAnswers:
@@ -207,6 +214,7 @@ def _every_row(db: Database) -> dict[str, _Row]:
     origin = db.form.fact("m", "inherited_from")
     children = "SELECT id FROM chat_sessions WHERE parent_id IS NOT NULL"
     rows |= _read(db, f"m.session_id IN ({children}) AND {origin} IS NOT NULL", ())
+    rows |= _marked(db, _unmarked(db, "1", ()))
     return _with_originals(db, rows)
 
 
@@ -219,6 +227,7 @@ def _rows_around(db: Database, session_ids: Sequence[str]) -> dict[str, _Row]:
         if db.form.name != "own":
             # No index has the names there: only the way from a copy to its original is short.
             rows |= _read(db, f"m.session_id IN ({marks}) AND {name} IS NOT NULL", ids)
+            rows |= _marked(db, _unmarked_around(db, ids))
             continue
         shared = (
             f"SELECT {name} FROM chat_messages m WHERE m.session_id IN ({marks})"
@@ -232,6 +241,59 @@ def _rows_around(db: Database, session_ids: Sequence[str]) -> dict[str, _Row]:
         origin = db.form.fact("m", "inherited_from")
         rows |= _read(db, f"m.session_id IN ({marks}) AND {origin} IS NOT NULL", ids)
     return _with_originals(db, rows)
+
+
+def _unmarked(db: Database, condition: str, values: Sequence[str]) -> dict[str, _Copied]:
+    """Return the copies that a host's fork made, by id; nothing in them tells of their originals.
+
+    Such a copy keeps its time, so it is older than its session, and it is the same as a message
+    of the parent.
+    """
+    if db.form.name == "own":
+        return {}
+    marks = (f"{db.form.fact('m', path)} IS NULL" for path in ("source.answer[0]",
+                                                               "inherited_from"))  # fmt: skip
+    rows = db.connection.execute(
+        "SELECT m.id, m.session_id, o.id, o.session_id FROM chat_sessions s"
+        " JOIN chat_messages m ON m.session_id = s.id AND m.created_at < s.created_at"
+        " JOIN chat_messages o ON o.session_id = s.parent_id AND o.created_at = m.created_at"
+        f" WHERE s.parent_id <> s.id AND {condition} AND m.role = 'assistant'"
+        f" AND o.role = 'assistant' AND {' AND '.join(marks)}"
+        f" AND {db.form.fact('m', 'usage')} IS {db.form.fact('o', 'usage')} ORDER BY m.id, o.id",
+        values,
+    )
+    found: dict[str, _Copied] = {}
+    taken: set[tuple[str, str]] = set()
+    for copy, session, original, parent in rows:
+        # Two may have begun at the same time.
+        if copy not in found and (session, original) not in taken:
+            found[copy] = _Copied(original, parent)
+            taken.add((session, original))
+    return found
+
+
+def _unmarked_around(db: Database, session_ids: Sequence[str]) -> dict[str, _Copied]:
+    """Return the same of some sessions, and of those that they were forked from."""
+    found: dict[str, _Copied] = {}
+    seen, waiting = set[str](), set(session_ids)
+    while waiting:
+        seen |= waiting
+        above = dict[str, _Copied]()
+        for ids in _batches(sorted(waiting)):
+            above |= _unmarked(db, f"s.id IN ({_marks(ids)})", ids)
+        found |= above
+        waiting = {copied.session for copied in above.values()} - seen
+    return found
+
+
+def _marked(db: Database, copies: Mapping[str, _Copied]) -> dict[str, _Row]:
+    """Return the rows of copies, each with its original."""
+    rows: dict[str, _Row] = {}
+    for ids in _batches(sorted(copies)):
+        rows |= _read(db, f"m.id IN ({_marks(ids)})", ids)
+    for row in rows.values():
+        row.origin, row.rank = copies[row.id].id, (True, *row.rank[1:])
+    return rows
 
 
 def _with_originals(db: Database, rows: dict[str, _Row]) -> dict[str, _Row]:

@@ -314,6 +314,7 @@ class _Counting:
         if role == "assistant":
             if turn is not None and turn.model is None:
                 turn.model = model
+                turn.copied |= is_copy
             self._answer(message_id, at, metadata, model, provider)
 
     def _answer(

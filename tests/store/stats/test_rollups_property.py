@@ -162,6 +162,10 @@ class CountedStore(RuleBasedStateMachine):
                 in_transaction(db, rename, session, "x", now=now)
             elif verb == "fork" and messages:
                 in_transaction(db, fork, session, messages[-1], ids=self.talk.ids, now=now)
+                if db.form.name != "own" and data.draw(st.booleans()):
+                    # As a host forks: its copies tell of no original.
+                    db.connection.execute("UPDATE chat_messages SET metadata_json ="
+                                          " json_remove(metadata_json, '$.inherited_from')")
             elif verb == "rewind" and messages:
                 in_transaction(db, rewind, session, messages[0], now=now)
             elif verb == "undo":

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from datetime import UTC, datetime, tzinfo
@@ -13,6 +14,7 @@ from store.engine.database import Database, in_transaction, open_database
 from store.language.query import parse
 from store.prices.table import Price, PriceTable
 from store.sources.registry import source
+from store.stats.checking import check
 from store.stats.statistics import (
     ALWAYS,
     DIMENSIONS,
@@ -32,7 +34,9 @@ from store.sync.targets import Target
 from store.verbs.fork import fork
 from store.verbs.rewind import rewind
 from tests.sources.samples import SAMPLES
-from tests.store.talks import START, Talk
+from tests.store.counted import counted_by
+from tests.store.stats.test_rollups import kept
+from tests.store.talks import START, Talk, make_store
 
 DATA = Path(__file__).parents[2] / "data"
 PRICES = PriceTable([[Price(input=1.0, output=10.0, pattern="m"),
@@ -457,3 +461,39 @@ def test_a_subagents_answers_are_in_the_total_that_its_starters_source_notes(
     # What it did after the note is not in the counter.
     talk.message(helper, "assistant", usage={"input": 4_000_000}, model={"model_id": "m"})
     assert asked(talk.db).whole.estimated_usd == 4.0
+
+
+def test_the_copies_in_a_hosts_forks_are_counted_once(tmp_path: Path) -> None:
+    """A host marks no copies: they keep their times and say the same as the parent's messages."""
+    path = Path(shutil.copy(DATA / "grida" / "sessions.db", tmp_path))
+    with contextlib.closing(open_database(path)) as db:
+        root, child, grandchild = (row[0] for row in db.connection.execute(
+            "SELECT id FROM chat_sessions ORDER BY created_at LIMIT 3"))  # fmt: skip
+        found = counted_by(db, "session")
+        assert (found[root].answers, found[root].copies, found[root].turns) == (3, 0, 3)
+        # The answer of its own has 50 and 5 tokens.
+        own = found[child]
+        assert (own.answers, own.copies, own.total, own.turns) == (1, 1, 55, 2)
+        assert (found[grandchild].answers, found[grandchild].copies) == (0, 1)
+        kept(path)
+        assert check(path) == []
+        # Without its parent, a fork has the only copy that is left.
+        for table, column in (("parts", "session_id"), ("messages", "session_id"),
+                              ("sessions", "id")):  # fmt: skip
+            db.connection.execute(f"DELETE FROM chat_{table} WHERE {column} = ?", (root,))
+        assert counted_by(db, "session")[child].answers == 2
+        kept(path)
+        assert check(path) == []
+
+
+def test_a_hosts_fork_is_no_copy_where_it_says_something_else(tmp_path: Path) -> None:
+    talk = Talk(make_store(tmp_path / "s.db", "contract"))
+    parent = talk.session()
+    talk.message(parent, "assistant", usage={"input": 5})
+    at = talk.now
+    fork = talk.session(parent_id=parent, created_at=at + 60_000)
+    for used, moment in ((5, at), (5, at), (6, at), (5, at + 1), (5, at + 60_000)):
+        talk.now = moment - 1000
+        talk.message(fork, "assistant", usage={"input": used})
+    found = counted_by(talk.db, "session")
+    assert (found[parent].answers, found[fork].answers, found[fork].copies) == (1, 4, 1)
