@@ -11,17 +11,25 @@ from store.stats import tables
 from store.stats.facts import SessionInfo, count_session, covered_subagents, session_infos
 
 Stop = Callable[[], bool]
+Progress = Callable[[int, int], None]
+"""Takes how many sessions are counted, of how many."""
+
+
+def no_progress(counted: int, total: int) -> None:
+    """Take no note."""
 
 
 def count_all(
-    db: Database, connection: sqlite3.Connection, *, stopped: Stop = lambda: False
-) -> int:
+    db: Database, connection: sqlite3.Connection, *, stopped: Stop = lambda: False,
+    progress: Progress = no_progress,
+) -> int:  # fmt: skip
     """Count every session into empty tables, the newest first; return how many are left.
 
     Args:
         db: The store.
         connection: With the tables.
         stopped: Called before each session; True ends the counting.
+        progress: Called before each session.
     """
     names = tables.Names(connection)
     shared = shared_answers(db)
@@ -31,6 +39,7 @@ def count_all(
     for place, (session_id,) in enumerate(rows):
         if stopped():
             return len(rows) - place
+        progress(place, len(rows))
         for info in session_infos(db, [session_id]):
             tables.write_session(connection, names, info, count_session(db, info, shared))
     return 0

@@ -179,6 +179,7 @@ def _root(parents: dict[int, int | None], number: int) -> int:
 def open_rollups(
     db: Database, prices: PriceTable | None = None, *, seconds: float | None = None,
     since: int | None = None, sessions: Collection[str] | None = None,
+    progress: counting.Progress = counting.no_progress,
 ) -> Iterator[Rollups]:  # fmt: skip
     """Open the counts of a store for a block of reads.
 
@@ -193,6 +194,7 @@ def open_rollups(
         since: Where there is no file, count only sessions that changed since this moment, epoch
             ms: enough for what happened since then, and quick.
         sessions: Those that are asked for; others may not be counted. None for all.
+        progress: Called before each session that is counted now.
     """
     connection = sqlite3.connect(":memory:", uri=True, isolation_level=None,
                                  check_same_thread=False)  # fmt: skip
@@ -203,19 +205,21 @@ def open_rollups(
             changed = dict.fromkeys(_changed(db, connection))
             if sessions is not None:
                 changed = {each: None for each in changed if each in sessions}
-            left = _count(db, connection, changed, ends)
+            left = _count(db, connection, changed, ends, progress)
             _look_through(connection)
         elif since is not None:
             recent = db.connection.execute(
                 "SELECT id FROM chat_sessions WHERE updated_at >= ? ORDER BY updated_at DESC, id",
                 (since,),
             ).fetchall()
-            left = _count(db, connection, dict.fromkeys(row[0] for row in recent), ends)
+            waiting = dict.fromkeys(row[0] for row in recent)
+            left = _count(db, connection, waiting, ends, progress)
         elif sessions is not None:
-            left = _count(db, connection, dict.fromkeys(sessions), ends)
+            left = _count(db, connection, dict.fromkeys(sessions), ends, progress)
         else:
             left = counting.count_all(
-                db, connection, stopped=lambda: ends is not None and time.monotonic() > ends)
+                db, connection, stopped=lambda: ends is not None and time.monotonic() > ends,
+                progress=progress)
         (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
         yield Rollups(connection, Coverage(max(0, total - left), total), prices)
     finally:
@@ -256,8 +260,9 @@ def _attach(db: Database, connection: sqlite3.Connection) -> bool:
 
 
 def _count(
-    db: Database, connection: sqlite3.Connection, waiting: dict[str, None], ends: float | None
-) -> int:
+    db: Database, connection: sqlite3.Connection, waiting: dict[str, None], ends: float | None,
+    progress: counting.Progress,
+) -> int:  # fmt: skip
     """Count sessions as they are now; return how many are left.
 
     Args:
@@ -265,11 +270,13 @@ def _count(
         connection: A database in memory with the tables.
         waiting: The sessions.
         ends: When to stop, by the monotonic clock.
+        progress: Called before each session.
     """
-    names = None
+    names, total = None, len(waiting)
     while waiting:
         if ends is not None and time.monotonic() > ends:
             return len(waiting)
+        progress(total - len(waiting), total)
         session = next(iter(waiting))
         sessions, shared = counting.shared_around(db, connection, [session])
         names = names or tables.Names(connection)

@@ -285,6 +285,21 @@ def test_a_store_without_sessions(run: Run, tmp_path: Path, form: str) -> None:
     assert run("stats", "--store", path, "--windows", "--json").json["windows"] == []
 
 
+def test_a_long_count_tells_a_terminal_how_far_it_is(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("stats").err == ""
+    for name in ("_QUIET_S", "_TOLD_EVERY_S", "_LONG_S"):
+        monkeypatch.setattr(stats, name, 0.0)
+    assert run("stats").err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = run("stats")
+    total = json.loads(run("stats", "--json").out)["coverage"]["total"]
+    assert f"counting 1 of {total:,} sessions" in told.err
+    assert f"counting {total - 1:,} of {total:,} sessions" in told.err
+    assert "While the browser is open it keeps the counts" in told.err.splitlines()[-1]
+
+
 def test_a_store_that_cannot_be_written(run: Run, talk: Talk, tmp_path: Path) -> None:
     path = tmp_path / "library.db"
     talk.db.close()

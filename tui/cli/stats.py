@@ -42,7 +42,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, get_args
@@ -53,6 +55,7 @@ from store.language import dates
 from store.language.query import Query, parse, quoted
 from store.prices.loading import load_prices
 from store.queries.sessions import resolve
+from store.stats.counting import Progress, no_progress
 from store.stats.families import Family, family
 from store.stats.rollups import Rollups, open_rollups
 from store.stats.statistics import (
@@ -90,6 +93,10 @@ BY = ("all", *get_args(Dimension))
 _PERIODS = ("hour", "day", "week", "month")
 _LIVE_S = 1.0
 """Seconds for which a quick line counts what is not counted yet."""
+_QUIET_S, _TOLD_EVERY_S = 0.5, 0.1
+"""Seconds before the progress of the counting is told, and between."""
+_LONG_S = 5.0
+"""Seconds of counting after which it is said how the next time is quick."""
 _WIDE = 110
 """Columns from which a table has all of its columns."""
 _WITH_IDS = 160
@@ -179,7 +186,7 @@ def run(options: argparse.Namespace) -> int:
         prices = load_prices(config.prices)
         if options.format is not None:
             return _print_line(options, db, asked, prices)
-        with open_rollups(db, prices) as stats:
+        with _telling_progress() as progress, open_rollups(db, prices, progress=progress) as stats:
             answer = asked.figures(db, stats, by)
             windows = open_windows(db, stats, now=now) if options.windows else []
         named = {name: Named(context_tokens(db, name), family(db, name, prices)) for name in ids}
@@ -189,6 +196,33 @@ def run(options: argparse.Namespace) -> int:
         note(f"Not everything was searched: {answer.why}")
     _print(options, asked, answer, windows, named, config)
     return 0
+
+
+@contextmanager
+def _telling_progress() -> Iterator[Progress]:
+    """Yield what tells on a terminal how far the counting is, where it takes long."""
+    if not sys.stderr.isatty():
+        yield no_progress
+        return
+    printer, begun = Printer(sys.stderr), time.monotonic()
+    due = begun + _QUIET_S
+    counted_now = False
+
+    def tell(counted: int, total: int) -> None:
+        nonlocal due, counted_now
+        if time.monotonic() >= due:
+            counted_now, due = True, time.monotonic() + _TOLD_EVERY_S
+            printer.status(f"counting {counted:,} of {total:,} sessions")
+
+    try:
+        yield tell
+    finally:
+        if counted_now:
+            with suppress(OSError):
+                printer.status("")
+    if counted_now and time.monotonic() - begun > _LONG_S:
+        note("All of this was counted now. While the browser is open it keeps the counts beside"
+             " the store; from then on this is quick")
 
 
 def _check(options: argparse.Namespace) -> None:
