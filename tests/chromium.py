@@ -41,6 +41,8 @@ _FLAGS = (
     "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--mute-audio",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-extensions", "--disable-default-apps", "--hide-scrollbars",
+    "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
     "--force-color-profile=srgb", "--disable-lcd-text", "--no-proxy-server",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )  # fmt: skip

@@ -1,4 +1,8 @@
-"""``backscroll serve`` in a real web browser: one Chromium and two servers for all tests here."""
+"""``backscroll serve`` in a real web browser.
+
+One Chromium, two servers and a page of each serve all tests here: each starts in the list of
+sessions, and leaves its page there.
+"""
 
 from __future__ import annotations
 
@@ -72,28 +76,38 @@ class Visit:
 
 @dataclass
 class Served:
-    """The servers: of a store that may be changed, and of the same store read only."""
+    """The servers: of a store that may be changed, and of the same store read only.
+
+    Attributes:
+        link: The link by which ``looking`` was opened.
+        looking: A page of the read-only server.
+        file: What led ``changing`` to its link, as with ``--open``.
+        changing: A page of the other server.
+    """
 
     browser: Chromium
     store: Path
     open: Web
     read_only: Web
-
-    async def visit(self, url: str) -> Visit:
-        page = await self.browser.open("about:blank", width=1300, height=700)
-        await page.send("Page.addScriptToEvaluateOnNewDocument", source=CATCH)
-        await page.goto(url)
-        return Visit(page)
+    link: str
+    looking: Visit
+    file: Path
+    changing: Visit
 
     def pids(self) -> set[int]:
         """The processes of the open read-only pages."""
         return {page.pid for page in self.read_only.browsers if page.pid}
 
-    async def none_open(self) -> None:
-        """Wait until the process of each closed page has ended."""
-        async with asyncio.timeout(60):
-            while self.read_only.browsers:
-                await asyncio.sleep(0.01)
+
+async def visited(browser: Chromium, url: str, *expected: str) -> Visit:
+    """Open a page of a server, and wait until its terminal shows some words."""
+    page = await browser.open("about:blank", width=1300, height=700)
+    await page.send("Page.addScriptToEvaluateOnNewDocument", source=CATCH)
+    await page.goto(url)
+    visit = Visit(page)
+    for words in expected:
+        await visit.shows(words)
+    return visit
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -109,12 +123,17 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         for first in (line, line.flag("--read-only")):
             servers.append(Web(Gate(), first.option("--store", str(path)), "127.0.0.1"))
             await stack.enter_async_context(answering(servers[-1]))
-        yield Served(browser, path, *servers)
+        changed, read_only = servers
+        file, link = folder / "link.html", read_only.new_link()
+        write_link(file, changed.new_link())
+        looking, changing = await asyncio.gather(
+            visited(browser, link, "Session 0", "changed"),
+            visited(browser, file.as_uri(), "Session 0", "changed"))
+        yield Served(browser, path, changed, read_only, link, looking, file, changing)
 
 
 async def test_the_page_shows_the_list_and_nothing_comes_from_elsewhere(served: Served) -> None:
-    link = served.read_only.new_link()
-    visit = await served.visit(link)
+    visit = served.looking
     first = await visit.shows("Session 2")
     assert first.splitlines()[0].startswith(" backscroll  sessions.db  read only")
     page = visit.page
@@ -138,16 +157,15 @@ async def test_the_page_shows_the_list_and_nothing_comes_from_elsewhere(served: 
     assert any("Content Security Policy" in one for one in page.problems)
 
     # The link is used up, in this browser too.
-    await page.goto(link)
-    assert "used already" in await page.evaluate("document.body.innerText")
-    await page.close()
+    again = await served.browser.open(served.link)
+    assert "used already" in await again.evaluate("document.body.innerText")
+    await again.close()
 
 
 async def test_keys_the_mouse_and_the_size_of_the_window_reach_the_browser(
     served: Served,
 ) -> None:
-    visit = await served.visit(served.open.new_link())
-    await visit.shows("changed")
+    visit = served.changing
     await visit.click("Session 1")
     await visit.page.until(f"{SCREEN}.split('\\n')[1].includes('Session 1')")
     await visit.page.press("j", "g", "enter")
@@ -160,21 +178,21 @@ async def test_keys_the_mouse_and_the_size_of_the_window_reach_the_browser(
     await visit.page.resize(700, 500)
     await visit.page.until(f"served.terminal.cols < {columns}")
     await visit.page.until(f"{SCREEN}.trimEnd().endsWith('? keys')")
-    await visit.page.close()
+    await visit.page.resize(1300, 700)
+    await visit.page.until(f"served.terminal.cols == {columns}")
+    await visit.page.press("1")
+    await visit.shows("Session 0")
 
 
 async def test_a_page_that_may_change_the_store_does_and_one_that_may_not_says_why(
     served: Served,
 ) -> None:
-    may_not = await served.visit(served.read_only.new_link())
-    await may_not.shows("Session 0")
+    may_not, may = served.looking, served.changing
     await may_not.page.press("a")
     await may_not.shows(BY_OPTION[:20])
     starred = "SELECT count(*) FROM chat_sessions WHERE metadata_json LIKE '%\"star\":true%'"
     assert query(served.store, starred) == [(0,)]
 
-    may = await served.visit(served.open.new_link())
-    await may.shows("Session 0")
     await may.page.press("C")
     await may.shows("A web page cannot start")
     await may.page.press("escape", "*")
@@ -185,46 +203,37 @@ async def test_a_page_that_may_change_the_store_does_and_one_that_may_not_says_w
     await may.page.press("U")
     for visit in (may, may_not):
         await visit.hides("★")
-        await visit.page.close()
 
 
 async def test_copied_text_goes_to_the_clipboard_of_the_page(served: Served) -> None:
-    visit = await served.visit(served.open.new_link())
-    await visit.shows("Session 0")
+    visit = served.changing
     await visit.page.evaluate(
         "navigator.clipboard.writeText = text => (window.copied = text, Promise.resolve())")
     await visit.page.press("y")
     await visit.page.until("window.copied")
     assert str(await visit.page.evaluate("window.copied")).startswith("ses_")
     await visit.shows("Sent ")
-    await visit.page.close()
 
 
 async def test_two_pages_of_one_web_browser_have_a_process_each(served: Served) -> None:
-    await served.none_open()
-    first = await served.visit(served.read_only.new_link())
-    await first.shows("Session 0")
+    first = served.looking
     (one,) = served.pids()
-    second = await served.visit(f"http://127.0.0.1:{served.read_only.port}/")
-    await second.shows("Session 0")
+    second = await visited(
+        served.browser, f"http://127.0.0.1:{served.read_only.port}/", "Session 0")
     (two,) = served.pids() - {one}
-    await first.page.close()
-    await gone(one)
-    assert is_there(two)
-    await second.page.press("q")
-    await gone(two)
-    await second.page.until("getComputedStyle(document.getElementById('ended')).display != 'none'")
-    await second.page.click("#again")
-    await second.shows("Session 0")
     await second.page.close()
-    await served.none_open()
+    await gone(two)
+    assert is_there(one)
+    await first.page.press("q")
+    await gone(one)
+    await first.page.until("getComputedStyle(document.getElementById('ended')).display != 'none'")
+    await first.page.click("#again")
+    await first.shows("Session 0")
 
 
 async def test_a_page_from_another_port_of_this_machine_gets_nothing(served: Served) -> None:
     """Its site is the same, so that the web browser even sends it our cookie."""
-    await served.none_open()
-    visit = await served.visit(served.read_only.new_link())
-    await visit.shows("Session 0")
+    visit = served.looking
     key = await visit.page.evaluate("localStorage.getItem('backscroll')")
     target = f"127.0.0.1:{served.read_only.port}"
 
@@ -257,16 +266,11 @@ async def test_a_page_from_another_port_of_this_machine_gets_nothing(served: Ser
         await other.close()
     finally:
         await runner.cleanup()
-    await visit.page.close()
 
 
-async def test_a_link_that_a_file_leads_to_lets_in(served: Served, tmp_path: Path) -> None:
+async def test_a_link_that_a_file_leads_to_lets_in(served: Served) -> None:
     """As with ``--open``; the cookie is kept back from what another site has led to."""
-    path = tmp_path / "link.html"
-    write_link(path, served.read_only.new_link())
-    assert path.stat().st_mode & 0o777 == 0o600
-    visit = await served.visit(path.as_uri())
-    await visit.shows("Session 0")
-    assert await visit.page.evaluate("location.href") == (
-        f"http://127.0.0.1:{served.read_only.port}/")
-    await visit.page.close()
+    assert served.file.stat().st_mode & 0o777 == 0o600
+    page = served.changing.page
+    assert page.requests[0].url == served.file.as_uri()
+    assert await page.evaluate("location.href") == f"http://127.0.0.1:{served.open.port}/"
