@@ -15,6 +15,8 @@ from tui.start.wanted import Place
 from tui.words.commands import COMMAND_NAMES
 
 OPTIONS = ("--demo", "--help", "--read-only", "--store", "--version")
+_WORDS = (*COMMAND_NAMES, "help", "version")
+"""First arguments that are no target; behind ``--`` they are files or folders of that name."""
 
 
 @dataclass(slots=True)
@@ -60,11 +62,12 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
                 return request
             request.store = value if equals else waiting.pop(0)
         elif argument == "--":
-            waiting = ["./" + rest if rest.startswith("-") else rest for rest in waiting]
+            waiting = ["./" + rest if rest.startswith("-") or rest in _WORDS else rest
+                       for rest in waiting]
         elif argument.startswith("-"):
             request.problem = _unknown_option(argument)
             return request
-        elif request.target is None and argument in (*COMMAND_NAMES, "help", "version"):
+        elif request.target is None and argument in _WORDS:
             return None
         elif request.target is None:
             request.target = argument

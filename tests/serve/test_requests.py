@@ -335,10 +335,10 @@ def test_the_process_knows_neither_token_nor_the_server_s_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TMUX", "/tmp/x")
-    environment = page_environment(80, 24)
     gate = Gate()
     token = gate.new_token()
     visitor = gate.exchange(token)
+    environment = page_environment(80, 24)
     assert visitor is not None and "TMUX" not in environment
     held = " ".join([*environment.values(), *os.environ.values()])
     assert not [one for one in (token, *visitor) if one in held]
@@ -377,10 +377,130 @@ def test_the_command_line_of_a_page_is_no_shell_s(tmp_path: Path) -> None:
     from tui.browser import browser_request
     from tui.cli.serve import page_line
 
-    for target in ("; touch x", "$(touch x)", "`touch x`", "-x", "--store=y", "a b\n'\"", "*"):
+    for target in ("; touch x", "$(touch x)", "`touch x`", "-x", "--store=y", "a b\n'\"", "*",
+                   "stats", "help"):
         line = page_line(Namespace(target=target, store="--x;", demo=False, read_only=True))
         assert line[1:4] == ("-P", "-m", "tui.serve.page")
         request = browser_request(line[4:])
         assert request is not None and request.problem is None and request.read_only
-        wanted = f"./{target}" if target.startswith("-") else target
+        wanted = f"./{target}" if target in ("-x", "--store=y", "stats", "help") else target
         assert (request.target, request.store) == (wanted, "--x;")
+
+
+async def raw(visit: Visiting, request: str) -> str:
+    """Send bytes as they are, and return all that is answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", visit.web.port)
+    writer.write(request.encode("latin-1"))
+    try:
+        return (await reader.read()).decode("latin-1")
+    except ConnectionError:
+        return ""
+    finally:
+        writer.close()
+
+
+def head(visit: Visiting, target: str = "/", *more: str) -> str:
+    """Return a request that closes its connection, with the visitor's cookie."""
+    cookie = "; ".join(f"{one.key}={one.value}" for one in visit.client.cookie_jar)
+    lines = (f"GET {target} HTTP/1.1", f"Host: {visit.host}", f"Cookie: {cookie}",
+             "Connection: close", *more)
+    return "\r\n".join(lines) + "\r\n\r\n"
+
+
+async def test_a_link_that_is_used_many_times_at_once_lets_in_one() -> None:
+    async with visiting(enter=False) as visit:
+        target = visit.web.new_link().removeprefix(visit.url)
+        answers = await asyncio.gather(*(raw(visit, head(visit, target)) for _ in range(8)))
+        codes = sorted(answer.split()[1] for answer in answers)
+        assert codes == ["303", *["403"] * 7]
+
+
+async def test_a_request_that_names_two_hosts_or_origins_is_refused() -> None:
+    async with visiting() as visit:
+        own = f"Origin: {visit.url}"
+        assert " 200 " in await raw(visit, head(visit, "/", own))
+        for request in (
+            head(visit, "http://evil.example/"), head(visit, f"{visit.url}/"),
+            head(visit, "/", own, "Origin: http://evil.example"),
+            head(visit, "/", "Origin: http://evil.example", own),
+        ):  # fmt: skip
+            assert " 403 " in await raw(visit, request)
+        assert await visit.refused(**{"Sec-WebSocket-Protocol": "chat"}) == 403
+
+
+async def test_malformed_requests_are_refused_and_print_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Anybody can send them, before any cookie is looked at."""
+    async with visiting(enter=False) as visit:
+        for request in (
+            "\x16\x03\x01\x00\xa5\r\n\r\n", "GET /?token=secret FOO\r\n\r\n",
+            head(visit, "/", "No colon"), head(visit, "/" + "x" * 10_000),
+            head(visit, "/\xff"), head(visit, "/", "Host: evil.example"),
+        ):  # fmt: skip
+            assert " 400 " in (await raw(visit, request)).splitlines()[0]
+        assert visit.told == []
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_failure_of_the_server_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def fails(self: Web, request: object) -> None:
+        raise KeyError("odd")
+
+    monkeypatch.setattr(Web, "_index", fails)
+    async with visiting() as visit:
+        assert await visit.status("/") == 500
+        (told,) = visit.told
+        assert told.startswith("this should not happen: KeyError: 'odd'. Details are in ")
+    assert capfd.readouterr().err == ""
+
+
+async def test_connections_are_counted_and_do_not_stay_without_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui.serve.server.MOST_CONNECTIONS", 3)
+    monkeypatch.setattr("tui.serve.server.IDLE_S", 0.05)
+    async with visiting(enter=False) as visit:
+        waiting = [await asyncio.open_connection("127.0.0.1", visit.web.port) for _ in range(3)]
+        waiting[0][1].write(b"GET / HTTP/1.1\r\nHost:")
+        assert await raw(visit, head(visit)) == ""
+        async with asyncio.timeout(60):
+            for reader, writer in waiting:
+                assert await reader.read() == b""
+                writer.close()
+            while not (answer := await raw(visit, head(visit))):
+                pass
+        assert " 403 " in answer
+
+
+async def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*given: object, **more: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(browsing, "start_piped", fails)
+    async with visiting() as visit:
+        async with visit.terminal() as terminal:
+            assert "could not be started: Too many open files" in await first_bytes(terminal)
+            assert (await terminal.receive()).type is WSMsgType.CLOSE
+        assert [one.partition(": ")[2] for one in visit.told] == ["Too many open files"]
+
+
+def test_secrets_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(given: bytes, wanted: bytes) -> bool:
+        compared.append((given, wanted))
+        return given == wanted
+
+    monkeypatch.setattr("tui.serve.gate.hmac.compare_digest", compare)
+    gate = Gate()
+    tokens = [gate.new_token()]
+    first = gate.exchange(tokens[0])
+    tokens.append(gate.new_token())
+    second = gate.exchange(tokens[1])
+    assert first is not None and second is not None and gate.visitor(first.cookie) == first
+    # Each visitor's cookie, too, so that the time does not tell which of them it was.
+    assert compared == [*((one.encode(), one.encode()) for one in tokens), *(
+        (first.cookie.encode(), each.cookie.encode()) for each in (first, second))]

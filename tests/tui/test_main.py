@@ -27,6 +27,7 @@ from tui.start.making import Making
         ([], Request()), (["--demo"], Request(demo=True)), (["x.db"], Request(target="x.db")),
         (["--store", "a", "b"], Request(target="b", store="a")),
         (["--store=a"], Request(store="a")), (["--", "-odd.db"], Request(target="./-odd.db")),
+        (["--", "stats"], Request(target="./stats")),
         (["sync"], None), (["--help"], None), (["--store", "a", "sessions"], None),
     ],
 )

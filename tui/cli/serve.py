@@ -55,10 +55,14 @@ def run(options: argparse.Namespace) -> int:
     if missing:
         raise Refused(f"The package `{missing[0].replace('_', '-')}` is missing. Install it:"
                       " pip install 'backscroll[serve]'")
+    from store.config import quick_config
     from tui.serve.server import Served
     from tui.start.startup import refusal
 
-    reason = None if options.demo else refusal(options.target, options.store)
+    settings = quick_config()
+    reason = None if options.demo else refusal(
+        options.target, options.store or settings.store,
+        makes=not (options.read_only or settings.read_only))
     if reason is not None:
         raise Refused(reason)
 

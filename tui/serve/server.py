@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from html import escape
 from pathlib import Path
 from threading import Thread
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from store.errors import Refused
 from store.system.locations import private_folder, scratch_dir
 from store.system.programs import CommandLine
-from tui.serve.gate import Gate, is_loopback
+from tui.serve.gate import Gate, is_any, is_loopback
 from tui.serve.web import Web
+from tui.start.problems import keep, reason
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 SHUTDOWN_S = 8.0
 """Seconds that open pages have to end when the server is stopped."""
+IDLE_S = 20.0
+"""Seconds that a connection may go without a whole request; a page's terminal is none of these."""
+MOST_CONNECTIONS = 128
+"""Connections at a time; they come before anybody is let in, and each takes a descriptor."""
 
 
 class Served:
@@ -123,16 +130,57 @@ async def answering(pages: Web, port: int = 0) -> AsyncIterator[None]:
     Raises:
         Refused: The address or port cannot be listened on.
     """
+    logger = logging.Logger("serve", logging.ERROR)
+    logger.addHandler(_Failures(pages.told))
     runner = web.AppRunner(
-        pages.application(), access_log=None, handle_signals=False, shutdown_timeout=SHUTDOWN_S)
+        pages.application(), access_log=None, logger=logger, handle_signals=False,
+        shutdown_timeout=SHUTDOWN_S, keepalive_timeout=IDLE_S)
     await runner.setup()
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(runner.cleanup)
         listening = _listening(pages.listened, port)
-        pages.port = listening.getsockname()[1]
-        await web.SockSite(runner, listening).start()
+        bound, pages.port = listening.getsockname()[:2]
+        pages.listened = bound if is_any(bound) else pages.listened  # 0 and the like.
+        server = await asyncio.get_running_loop().create_server(
+            partial(_connection, runner), sock=listening)
+        stack.callback(server.close)
         yield
-    finally:
-        await runner.cleanup()
+
+
+def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:
+    """Return what answers a new connection."""
+    assert runner.server is not None
+    full = len(runner.server.connections) >= MOST_CONNECTIONS
+    return _Full() if full else runner.server()
+
+
+class _Full(asyncio.Protocol):
+    """Closes a connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it at once."""
+        transport.close()
+
+
+class _Failures(logging.Handler):
+    """Tells of failures of the server itself; a malformed request, which anybody can send, is none.
+
+    aiohttp would print each with its traceback.
+    """
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        """Take what each is told to, in one line; its traceback goes to the log."""
+        super().__init__()
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell of one."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or isinstance(error, HttpProcessingError):
+            return
+        log = keep("A request to backscroll serve failed", error)
+        self._told(f"this should not happen: {reason(error)}"
+                   + (f". Details are in {log}" if log else ""))
 
 
 def _tell(words: str) -> None:
@@ -153,6 +201,8 @@ def _listening(address: str, port: int) -> socket.socket:
         family, kind, protocol, _, place = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
+    except UnicodeError as error:
+        raise Refused(f"cannot listen on {address}: it is no name of a machine") from error
     except OSError as error:
         raise Refused(f"cannot listen on {address}: {error.strerror or error}") from error
     try:

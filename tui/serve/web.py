@@ -130,8 +130,8 @@ class Web:
     async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not self._host_is_known(request):
             raise Refusal("This name is not the one that Backscroll listens on.")
-        origin = request.headers.get("Origin")
-        if origin is not None and origin != f"http://{request.headers['Host']}":
+        own = f"http://{request.headers['Host']}"
+        if any(origin != own for origin in request.headers.getall("Origin", [])):
             raise Refusal("Another site may not ask for this page.")
         if request.path == "/" and "token" in request.query:
             return self._let_in(request)
@@ -148,7 +148,8 @@ class Web:
         if transport is None:
             return False
         reached, hosts = transport.get_extra_info("sockname"), request.headers.getall("Host", [])
-        return len(hosts) == 1 and (
+        # A path that is a whole address, as a proxy gets it, names a host of its own.
+        return request.raw_path.startswith("/") and len(hosts) == 1 and (
             hosts[0].lower() in names_of(self.listened, reached[0], self.port))
 
     def _let_in(self, request: web.Request) -> web.StreamResponse:
@@ -177,7 +178,7 @@ class Web:
 
     async def _terminal(self, request: web.Request) -> web.StreamResponse:
         """Run a browser for as long as its page is connected."""
-        if "Origin" not in request.headers:
+        if "Origin" not in request.headers or "Sec-WebSocket-Protocol" in request.headers:
             raise Refusal("Only this page may open its terminal.")
         visitor = self._visitor(request)
         if visitor is None or not same(request.match_info["key"], visitor.key):
@@ -195,8 +196,14 @@ class Web:
             await page.prepare(request)
             self._sockets.add(page)
             self.browsers.add(browsing)
-            await browsing.start(*bounded_size(
-                _number(request.query.get("width")), _number(request.query.get("height"))))
+            try:
+                await browsing.start(*bounded_size(
+                    _number(request.query.get("width")), _number(request.query.get("height"))))
+            except OSError as error:
+                words = f"The page's process could not be started: {error.strerror}"
+                self.told(words)
+                await page.send_bytes(words.encode())
+                await page.close()
             async for message in page:
                 if message.type is not WSMsgType.TEXT or not await _heed(
                         message.data, page, browsing):

@@ -178,8 +178,19 @@ def _alive(path: Path) -> bool:
     return is_alive({"pid": int(number)}) is not False
 
 
-def refusal(target: str | None, store: str | None) -> str | None:
-    """Return why what a command line names cannot be opened; None where it can. Opens nothing."""
+def refusal(target: str | None, store: str | None, *, makes: bool = True) -> str | None:
+    """Return why what a command line names cannot be opened; None where it can. Opens nothing.
+
+    Args:
+        target: As in ``open_library``, like the next one.
+        store: The store.
+        makes: Whether a library may be made or migrated.
+    """
+    if not makes:
+        try:
+            _refuse_to_make(target, store)
+        except StoreError as error:
+            return str(error)
     named = target or store
     if named is None:
         return None
