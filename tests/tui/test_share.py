@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from textual.widgets import Input
 from tests.tui.seeded import SESSION, message_id
 from tests.tui.test_masked_view import KEY, PASSWORD, secretive
 from tests.tui.verbs_app import Running, drawn, running
+from tui.share.outgoing import Outgoing
 from tui.share.screen import ShareScreen
 
 
@@ -92,3 +96,51 @@ async def test_the_key_that_saves_leads_here_too(tmp_path: Path) -> None:
         assert isinstance(run.app.screen, ShareScreen)
         await run.press("j", "l")
         assert run.app.screen.choices.messages == "from"
+
+
+async def test_a_page_is_seen_with_all_that_it_says(tmp_path: Path) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        while screen.choices.format.name != "html":
+            await run.press("l")
+        assert screen.seen is not None
+        page = Outgoing(
+            screen._outgoing.store, (SESSION,), None, screen._outgoing.masking,
+        )
+        page.write(screen.choices, tmp_path / "p.html", replace=False)
+        words = re.sub(r"<(style|script|title)>.*?</\1>|<[^>]+>", " ",
+                       (tmp_path / "p.html").read_text(), flags=re.S)
+        said = set(unescape(words).split()) - {"◐", "↑", "↓"}
+        assert said <= set(screen.seen.text.split())
+        assert "[masked GitHub token]" in screen.seen.text and KEY not in screen.seen.text
+
+
+async def test_what_older_choices_made_is_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = list[str]()
+
+    async def copy(_app: object, text: str, _name: str) -> None:
+        copied.append(text)
+
+    monkeypatch.setattr("tui.share.screen.clipboard.copy", copy)
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        await run.press("y")
+        assert screen.seen is not None and copied == [screen.seen.text]
+        screen.choices = replace(screen.choices, secrets=False)
+        await run.press("y")
+        assert len(copied) == 1 and "still being made" in run.last
+        screen.choices = screen.seen.choices
+        screen.seen = screen.seen._replace(is_cut=True)
+        await run.press("y")
+        assert len(copied) == 1 and "too much to copy" in run.last
+
+
+async def test_a_session_that_is_gone_is_told(tmp_path: Path) -> None:
+    async with running(secretive(tmp_path / "s.db"), size=(120, 40)) as run:
+        screen = await share(run)
+        await run.press("w")
+        screen._outgoing.sessions[:] = ["gone"]  # type: ignore[index]
+        await run.press("enter")
+        assert "No session with id" in drawn(run.app.screen)

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from store.engine.opening import open_target
-from store.errors import Refused
+from store.errors import BackscrollError
 from store.exports.files import Prepared, prepare
 from store.exports.registry import Format
 from store.system.files import plain_name
@@ -85,14 +85,18 @@ class PathDialog(Dialog[Path]):
         if not wanted:
             self._tell("a path is needed")
             return
-        path = self.placed(expanded(wanted))
+        try:
+            path = self.placed(expanded(wanted))
+        except BackscrollError as error:
+            self._tell(one_line(str(error)))
+            return
         if os.path.lexists(path) and not path.is_dir() and self._overwrite != wanted:
             self._overwrite = wanted
             self._tell("this file exists already; press Enter again to replace it", "tool")
             return
         try:
             told = await self.write(path, overwrite=self._overwrite == wanted)
-        except Refused as error:
+        except BackscrollError as error:
             self._tell(one_line(str(error)))
             return
         self.app.notify(f"{told} to {path}", markup=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from html.parser import HTMLParser
 from pathlib import Path
 from threading import Event
 from types import MappingProxyType
@@ -15,7 +17,7 @@ from store.engine.database import Database
 from store.engine.opening import open_target
 from store.exports.files import Prepared, prepare
 from store.exports.reading import View
-from store.exports.registry import FORMATS, Format
+from store.exports.registry import Format
 from store.exports.selection import Outputs, Selection
 from store.prices.loading import load_prices
 from store.sharing.masks import Masked, Masking
@@ -126,20 +128,60 @@ class Outgoing(NamedTuple):
         """
         with closing(open_target(self.store)) as database:
             made = self.prepared(database, choices)
-            size, shown, length = 0, list[str](), 0
+            is_page = choices.format.name == "html"
+            page, size, shown, length = PageText(), 0, list[str](), 0
             for piece in made.pieces():
                 if stopped.is_set():
                     return None
                 size += len(piece.encode("utf-8", "surrogatepass"))
-                if length < MOST_SHOWN:
-                    shown.append(piece)
-                    length += len(piece)
-            text = "".join(shown)[:MOST_SHOWN]
-        if choices.format.name == "html":
-            # A page is read as its text.
-            as_text = self.look(replace(choices, format=FORMATS["markdown"]), stopped)
-            text = as_text.text if as_text is not None else ""
-        return Look(text, size, made.masks.counts, made.masks.found)
+                if length <= MOST_SHOWN:
+                    said = page.text_of(piece) if is_page else piece
+                    shown.append(said)
+                    length += len(said)
+        text = "".join(shown)
+        return Look(
+            text[:MOST_SHOWN], size, made.masks.counts, made.masks.found, choices,
+            is_cut=length > MOST_SHOWN)
+
+
+_NOT_READ = frozenset({"style", "script", "title", "button", "output"})
+_LINES = frozenset({
+    "article", "blockquote", "br", "details", "div", "dl", "dt", "figcaption", "h1", "h3", "h4",
+    "h5", "h6", "header", "hr", "li", "nav", "p", "pre", "section", "summary", "tr",
+})  # fmt: skip
+
+
+class PageText(HTMLParser):
+    """Reads a page of ``--to html`` as text: all that it says, what is folded too."""
+
+    def __init__(self) -> None:
+        """Begin before the page."""
+        super().__init__()
+        self._said: list[str] = []
+        self._unread = 0
+
+    def text_of(self, piece: str) -> str:
+        """Return what the next piece of the page says."""
+        self.feed(piece)
+        said, self._said = "".join(self._said), []
+        return re.sub(r"\n\s*\n", "\n", said)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        """Begin a line, or what is not read."""
+        self._unread += tag in _NOT_READ
+        if tag in _LINES:
+            self._said.append("\n")
+        elif tag in ("dd", "span", "td", "th", "time"):
+            self._said.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        """End what is not read."""
+        self._unread -= tag in _NOT_READ
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        if not self._unread:
+            self._said.append(data)
 
 
 class Look(NamedTuple):
@@ -150,9 +192,13 @@ class Look(NamedTuple):
         size: In bytes.
         counts: How much is masked, by kind.
         masked: Each mask, with where it stands.
+        choices: What it was made by.
+        is_cut: Whether more is written than the text.
     """
 
     text: str
     size: int
     counts: Counter[str]
     masked: list[Masked]
+    choices: Choices
+    is_cut: bool

@@ -22,7 +22,7 @@ from tui.kit.blocks import Block, Fixed, Text
 from tui.kit.line_bar import LineBar
 from tui.kit.lines import BLANK, Line, Link, Run
 from tui.kit.text import one_line
-from tui.share.outgoing import MESSAGES, OUTPUTS, Choices, Look, Outgoing
+from tui.share.outgoing import MESSAGES, MOST_SHOWN, OUTPUTS, Choices, Look, Outgoing
 from tui.stacked import StackedScreen
 
 T = TypeVar("T")
@@ -65,10 +65,16 @@ class ShareScreen(StackedScreen):
         seen = self.seen
         preview = self._failure or (seen.text if seen is not None else "…")
         blocks: list[Block] = [
-            Fixed(lambda _: [*self._lines(), BLANK, Line((("What goes out", "muted bold"),))]),
+            Fixed(lambda _: [*self._lines(), BLANK, self._heading()]),
             Text(preview, words=True),
         ]
         self.view.show(blocks, stay=stay)
+
+    def _heading(self) -> Line:
+        words = "What goes out"
+        if self.seen is not None and self.seen.is_cut:
+            words = f"{words}: the first {MOST_SHOWN:,} characters"
+        return Line(((words, "muted bold"),))
 
     def _size_words(self) -> str:
         return "" if self.seen is None else size(self.seen.size)
@@ -198,9 +204,15 @@ class ShareScreen(StackedScreen):
     # Out
 
     async def copy(self) -> None:
-        """Copy the text of the preview."""
-        if self.seen is not None:
-            await clipboard.copy(self.app, self.seen.text, "what goes out")
+        """Copy the text of the preview, once it is what the choices make."""
+        seen = self.seen
+        if seen is None or seen.choices != self.choices:
+            self.host.notify(self._failure or "It is still being made; press y again")
+        elif seen.is_cut:
+            self.host.notify(f"{size(seen.size)} are too much to copy; w writes them to a file",
+                             severity="warning")
+        else:
+            await clipboard.copy(self.app, seen.text, "what goes out")
 
     def write(self) -> None:
         """Ask for the file, and write it."""
