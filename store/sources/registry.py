@@ -28,6 +28,7 @@ from store.sources.pi import PiSource
 from store.sources.qwen import QwenSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
+from store.sources.zed import ZedSource
 
 
 def all_sources() -> tuple[Source, ...]:
@@ -41,6 +42,7 @@ def all_sources() -> tuple[Source, ...]:
         CrushSource(),
         LlmSource(),
         GooseSource(),
+        ZedSource(),
         DroidSource(),
         AmpSource(),
         ContinueSource(),

@@ -9,6 +9,7 @@ LARGEST = 256 << 20
 _RATIO = 200
 _LEAST = 64 << 20
 _MOST = 1 << 30
+_STEP = 1 << 20
 
 
 class DamagedFrame(StoreError):
@@ -24,6 +25,26 @@ def unpacked_limit(size: int) -> int:
         size: Bytes of the file, or of the part that was read.
     """
     return max(_LEAST, min(_MOST, size * _RATIO))
+
+
+def unpack_stream(body: bytes) -> bytes:
+    """Return the unpacked content of a source's zstd frame, which need not say its size.
+
+    Raises:
+        DamagedFrame: It is no zstd frame, or unpacks to more than ``unpacked_limit`` allows.
+    """
+    import zstandard
+
+    limit, found = unpacked_limit(len(body)), bytearray()
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(body) as reader:
+            while part := reader.read(_STEP):
+                found += part
+                if len(found) > limit:
+                    raise DamagedFrame(f"it unpacks to more than {limit >> 20} MiB")
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise DamagedFrame(f"it is not a zstd frame ({error})") from error
+    return bytes(found)
 
 
 def unpack_frame(body: bytes) -> bytes:
