@@ -104,6 +104,8 @@ class Keeper(Generic[W]):
             return POLL_S
         except sqlite3.Error as error:
             return self._after(error)
+        except UnicodeDecodeError as error:
+            return self._after(sidecars.damage_of(error))
         except StoreError as error:
             self.drop()
             if self._once:

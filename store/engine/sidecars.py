@@ -205,6 +205,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             connection.execute("PRAGMA secure_delete = ON").fetchall()
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA cache_size = -16384")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except UnicodeDecodeError as error:
+        connection.close()
+        raise damage_of(error) from error
     except BaseException:
         connection.close()
         raise
@@ -265,6 +269,16 @@ def remove_files(path: Path) -> None:
     """Delete such a file."""
     for ending in ("-wal", "-shm", ""):
         beside(path, ending).unlink(missing_ok=True)
+
+
+def damage_of(error: UnicodeDecodeError) -> sqlite3.DatabaseError:
+    """Return the error of a damaged file for one that its message cannot be decoded of.
+
+    SQLite's message has the file's own bytes, where the names of its tables are damaged.
+    """
+    damage = sqlite3.DatabaseError(f"malformed database schema: {error}")
+    damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return damage
 
 
 def is_damage(error: BaseException) -> bool:

@@ -169,7 +169,7 @@ def test_a_killed_process_leaves_a_file_that_the_next_one_mends(own_talk: Talk) 
     assert check(own_talk.db.path) == []
 
 
-@pytest.mark.parametrize("damage", ["empty", "noise", "version", "table"])
+@pytest.mark.parametrize("damage", ["empty", "noise", "version", "table", "names"])
 def test_damage_is_mended(
     own_talk: Talk, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
@@ -184,8 +184,13 @@ def test_damage_is_mended(
         path.write_bytes(b"no database at all" * 1000)
     else:
         other = sqlite3.connect(path)
-        other.execute("DROP TABLE spent" if damage == "table" else
-                      "UPDATE about SET value = '0' WHERE name = 'format'")  # fmt: skip
+        other.execute("PRAGMA writable_schema = 1")
+        other.execute({
+            "table": "DROP TABLE spent",
+            "version": "UPDATE about SET value = '0' WHERE name = 'format'",
+            "names": "UPDATE sqlite_master SET name = CAST(x'74939293' AS TEXT), sql = 'CREATE'"
+                     " WHERE name = 'spent'",
+        }[damage])  # fmt: skip
         other.commit()
         other.close()
     assert asked(talk).whole.total == 30
