@@ -22,6 +22,6 @@ ALIVE, GONE = "alive", "gone"
 """States of ``live_activity`` that only say whether a process lives."""
 INPUT_TOOLS = frozenset((
     "tool-question", "tool-AskUserQuestion", "tool-design_search", "tool-ask_user",
-    "tool-request_user_input",
+    "tool-request_user_input", "tool-ask_question", "tool-ask_followup_question",
 ))
 """Types of tool calls that wait for the user's answer."""

@@ -36,22 +36,24 @@ PATHS = (
 SHELLS = frozenset({
     "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
     "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command", "shellexec",
-    "run_in_terminal", "execute_command", "run_bash", "bash_tool",
+    "run_in_terminal", "execute_command", "run_bash", "bash_tool", "run_commands",
 })
 READERS = frozenset({
     "read", "read_file", "view", "view_file", "cat", "open_file", "fs_read", "view_image",
     "read_text_file", "read_media_file", "fileread", "file_read", "notebookread",
-    "read_many_files", "read_multiple_files",
+    "read_many_files", "read_multiple_files", "read_files",
 })
 SEARCHES = frozenset({
     "grep", "glob", "search", "search_file_content", "find", "ls", "list", "list_directory",
     "grep_search", "file_search", "codebase_search", "search_files", "list_files",
+    "search_codebase",
 })
 EDITORS = frozenset({
     "edit", "multiedit", "replace", "str_replace", "apply_patch", "applypatch", "patch",
     "notebookedit", "str_replace_editor", "str_replace_based_edit_tool", "edit_file",
     "search_replace", "fileedit", "file_edit", "multi_edit", "notebook_edit", "filepatch",
     "replace_string_in_file", "insert_edit_into_file", "editor_tool",
+    "editor", "replace_in_file", "apply_diff", "insert_content",
 })
 WRITERS = frozenset({
     "write", "write_file", "create", "create_file", "filewrite", "file_write", "fs_write",
@@ -185,7 +187,8 @@ def command_of(arguments: Mapping[str, Any]) -> str | None:
             return joined_command(value)
         if isinstance(value, str) and value.strip():
             return value
-    return None
+    several = [item for item in as_list(arguments.get("commands")) if isinstance(item, str)]
+    return "\n".join(several) or None
 
 
 _STILL_RUNS = re.compile(r"^Process running with session ID", re.M)
@@ -362,8 +365,9 @@ def _is_unchanged(structured: Mapping[str, Any]) -> bool:
 
 
 _PATCH_ARGUMENTS = ("patch", "patchText", "input", "diff")
-_OLD = ("old_string", "oldString", "oldText", "old_str")
-_NEW = ("new_string", "newString", "newText", "new_str", "insert_text", "new_source")
+_OLD = ("old_string", "oldString", "oldText", "old_str", "old_text")
+_NEW = ("new_string", "newString", "newText", "new_str", "insert_text", "new_source",
+        "new_text")
 
 
 def patch_text(arguments: Mapping[str, Any]) -> str | None:

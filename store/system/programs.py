@@ -30,7 +30,7 @@ TooSlow = subprocess.TimeoutExpired
 """Raised when waiting for a process times out."""
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _WORD = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*=?|-")
-_OPTION = re.compile(r"--[a-z][a-z0-9-]*")
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*|-[A-Za-z]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_BREAKS = re.compile(r"[\t\n\u2028\u2029]")
 

@@ -13,6 +13,7 @@ from store.errors import Refused
 from store.ids import IdMinter
 from store.queries.sessions import get
 from store.resume.planning import ResumePlan, with_prompt
+from store.resume.provenance import source_of
 from store.resume.registry import plan
 from store.rows import SessionRow
 from store.sources.registry import source
@@ -33,6 +34,8 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(CRUSH, made / "code/api/.crush")
     shutil.copytree(DATA / "kilo", made / ".local/share/kilo")
     shutil.copytree(DATA / "droid/sessions", made / ".factory/sessions")
+    shutil.copytree(DATA / "cline/sdk", made / ".cline/data")
+    shutil.copytree(DATA / "cline/legacy", made / "older/data")
     shutil.copytree(DATA / "goose/sessions", made / ".local/share/goose/sessions")
     shutil.copytree(DATA / "llm", made / ".config/io.datasette.llm")
     return made
@@ -70,6 +73,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("kilo", ".local/share/kilo", "code/api", ("kilo", "--session")),
         ("llm", ".config/io.datasette.llm", "code", ("llm", "chat", "--cid")),
         ("droid", ".factory/sessions", "code", ("droid", "--resume")),
+        ("cline", ".cline/data", "code", ("cline", "-i", "--id")),
         ("goose", ".local/share/goose/sessions/sessions.db", "code",
          ("goose", "session", "--resume", "--session-id")),
     ],
@@ -99,6 +103,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("kilo", "backup/kilo", "code/api"),
     ("llm", "backup/llm", "code"),
     ("droid", "backup/droid", "code"),
+    ("cline", "older/data", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
 ])
 def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
@@ -113,6 +118,15 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     made = planned(db, roots(db)[0], home)
     assert (made.kind, made.command.program) == ("claude-code", "claude")
     assert made.file is not None
+    db.close()
+
+
+def test_a_task_of_an_older_cline_is_resumed_by_its_own_option(home: Path, tmp_path: Path) -> None:
+    db = library(tmp_path, "cline", home / "older/data", home / "code")
+    for row in roots(db):
+        own = source_of(row)["id"]
+        made = planned(db, row, home, CLINE_DIR=str(home / "older"))
+        assert tuple(made.command) == ("cline", "-T", own)
     db.close()
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +17,8 @@ from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.base.values import epoch_ms
 from store.sources.cline import ClineSource
 from tests.sources import grown
-from tests.sources.samples import DATA
+from tests.sources.samples import DATA, SAMPLES, path_of
+from tests.sources.watched import reading
 
 SAMPLE = DATA / "cline"
 EXPECTED = json.loads((SAMPLE / "EXPECTED.json").read_text())
@@ -159,6 +164,15 @@ def test_the_line_of_a_compaction(draft: SessionDraft, expected: Expected) -> No
     assert body["tail_start_id"] in {one.source_id for one in draft.messages}
 
 
+def test_answers_name_their_system_prompt() -> None:
+    draft = SDK[FORKED]
+    ((digest, text),) = draft.system_prompts.items()
+    assert text == "(system prompt removed)"
+    named = {one.metadata.get("system_prompt_digest") for one in draft.messages
+             if one.role == "assistant"}  # fmt: skip
+    assert named == {digest}
+
+
 def test_calls_name_the_sessions_that_they_started() -> None:
     for parent, name, child in (
         ("1795861547026_0qnz7", "spawn_agent", "__agent_1795861547426_t76xmf"),
@@ -261,3 +275,325 @@ def test_how_tasks_ended() -> None:
     found = {name: draft.metadata.get("activity", {}).get("state") for name, draft in drafts}
     assert {name: state for name, state in found.items() if state} == {
         "1795862072049": "waiting-approval", "1795862134532": "running"}  # fmt: skip
+
+
+# --- hand-made sessions ---------------------------------------------------------------------
+
+AT = 1_795_900_000_000
+ONE = f"{AT}_abcde"
+
+
+def said(role: str, *content: Any, **more: Any) -> Expected:
+    blocks = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content]
+    return {"role": role, "content": blocks, **more}
+
+
+def use(name: str, call: str = "c1", **given: Any) -> Expected:
+    return {"type": "tool_use", "id": call, "name": name, "input": given}
+
+
+def result(content: Any, call: str = "c1", **more: Any) -> Expected:
+    return {"type": "tool_result", "tool_use_id": call, "content": content, **more}
+
+
+def write(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return path
+
+
+def session(data: Path, *messages: Expected, name: str = ONE, **manifest: Any) -> Path:
+    folder = data / "sessions" / name
+    given = [{"id": f"m{place}", "ts": AT + 1000 * place, **one}
+             for place, one in enumerate(messages)]  # fmt: skip
+    body = {"version": 1, "agent": "lead", "sessionId": name, "messages": given}
+    if manifest:
+        told = {"version": 1, "session_id": name, "metadata": {}, **manifest}
+        write(folder / f"{name}.json", told)
+    return write(folder / f"{name}.messages.json", body)
+
+
+def database(data: Path, *rows: Expected) -> Path:
+    path = data / "db" / "sessions.db"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(sqlite3.connect(path)) as made, made:
+        made.execute("CREATE TABLE IF NOT EXISTS sessions (session_id TEXT PRIMARY KEY,"
+                     " status TEXT, status_lock INT, prompt TEXT, metadata_json TEXT,"
+                     " parent_session_id TEXT, started_at TEXT, updated_at TEXT)")  # fmt: skip
+        for row in rows:
+            names, marks = ", ".join(row), ", ".join("?" * len(row))
+            made.execute(f"INSERT OR REPLACE INTO sessions ({names}) VALUES ({marks})",
+                         tuple(row.values()))  # fmt: skip
+    return path
+
+
+def test_what_the_program_puts_around_a_prompt_is_left_out(tmp_path: Path) -> None:
+    session(
+        tmp_path,
+        said("user", '<user_input mode="plan"><mode_notice>Plan only.</mode_notice>\n'
+                     "a <b> </user_input></user_input>"),
+        said("user", "cut off", metadata={"userRunSpan": 0}),
+        said("user", "plain"),
+    )  # fmt: skip
+    draft = grown.only(ClineSource(), tmp_path)
+    assert grown.prompts(draft.messages) == ["a <b> </user_input>", "plain"]
+    assert draft.messages[1].metadata == {"origin": "meta"}
+
+
+@pytest.mark.parametrize(("content", "more", "status", "words"), [
+    ([{"query": "ls", "result": "a", "success": True}], {}, "ok", "a"),
+    ([{"query": "a", "result": "1", "success": True}, {"query": "b", "result": "2"}], {}, "ok",
+     "a\n1\nb\n2"),
+    ([{"query": "x", "result": "", "error": "Command was aborted", "success": False}], {},
+     "interrupted", "Command was aborted"),
+    ('{"query":"e","result":"","error":"no match","success":false}', {}, "error", "no match"),
+    ('{"text":"done","iterations":2}', {}, "ok", "done"),
+    ("Blue", {}, "ok", "Blue"),
+    ("{broken", {}, "ok", "{broken"),
+    ("it broke", {"is_error": True}, "error", "it broke"),
+    ('{"error":"This tool call was rejected by the user"}', {"is_error": True}, "denied",
+     "This tool call was rejected by the user"),
+])  # fmt: skip
+def test_how_a_call_ended(
+    tmp_path: Path, content: Any, more: Expected, status: str, words: str
+) -> None:
+    session(tmp_path, said("assistant", use("run_commands")), said("user", result(content, **more)))
+    (call,) = grown.calls(grown.only(ClineSource(), tmp_path).messages)
+    assert grown.extra(call)["status"] == status
+    told = call.data.get("output", call.data.get("errorText"))
+    assert (told or call.data["approval"]["reason"]) == words
+
+
+def test_results_are_joined_by_id_and_one_is_missing(tmp_path: Path) -> None:
+    session(tmp_path, said("assistant", use("a", "1"), use("b", "2"), use("c", "3")),
+            said("user", result("two", "2")), said("user", result("one", "1")))  # fmt: skip
+    draft = grown.only(ClineSource(), tmp_path)
+    assert [call.data.get("output") for call in grown.calls(draft.messages)] == ["one", "two", None]
+    assert draft.metadata["activity"]["state"] == "running"
+
+
+def test_a_prompt_is_of_the_row_until_there_are_messages(tmp_path: Path) -> None:
+    session(tmp_path)
+    source = ClineSource()
+    assert grown.only(source, tmp_path).messages == []
+    (unit,) = source.units(tmp_path, [])
+    path = database(tmp_path, {"session_id": ONE, "prompt": "<user_input mode=\"act\">hi"
+                               "</user_input>", "status": "running"})  # fmt: skip
+    (moved,) = source.units_at(tmp_path, [str(path) + "-wal"]) or []
+    assert moved != unit
+    draft = source.read(tmp_path, moved).sessions[0]
+    assert grown.prompts(draft.messages) == ["hi"]
+    assert draft.metadata["activity"]["state"] == "running"
+    assert source.units_at(tmp_path, [str(path)]) == []
+    session(tmp_path, said("user", "hi"), started_at="2026-11-28T10:00:00Z")
+    assert grown.prompts(grown.only(source, tmp_path).messages) == ["hi"]
+
+
+def test_a_half_written_file_is_waited_for(tmp_path: Path) -> None:
+    path = session(tmp_path, said("user", "hi"), said("assistant", "hello"))
+    whole = path.read_bytes()
+    source = ClineSource()
+    (unit,) = source.units(tmp_path, [])
+    follower = source.follower(tmp_path, unit)
+    assert len(follower.read(unit).sessions[0].messages) == 2
+    path.write_bytes(whole[:-40])
+    (torn,) = source.units_at(tmp_path, [str(path)]) or []
+    reading = follower.read(torn)
+    assert reading.sessions == [] and len(reading.problems) == 1
+    path.write_bytes(whole)
+    (unit,) = source.units_at(tmp_path, [str(path)]) or []
+    reading = follower.read(unit)
+    assert len(reading.sessions[0].messages) == 2 and reading.problems == []
+
+
+def test_copies_are_known_by_time_where_the_parent_is_gone(tmp_path: Path) -> None:
+    fork = {"forkedFromSessionId": "gone", "forkedAt": AT + 1500}
+    session(tmp_path, said("user", "old"), said("assistant", "too"), said("user", "new"),
+            metadata={"fork": fork, "title": "old (fork)"})  # fmt: skip
+    draft = grown.only(ClineSource(), tmp_path)
+    assert [one.inherited_from for one in draft.messages] == ["m0", "m1", None]
+    assert draft.lineage is not None and draft.lineage.parent_message_source_id == "m1"
+
+
+def test_a_subagents_child_is_its_own(tmp_path: Path) -> None:
+    folder = session(tmp_path, said("assistant", use("spawn_agent", task="go"))).parent
+    for name, parent in (("agent_1", ONE), ("agent_2", f"{ONE}__agent_1")):
+        write(folder / f"{name}.messages.json", {
+            "agent": "subagent", "sessionId": f"{ONE}__{name}", "messages": [said("user", "go")],
+            "origin": {"parentThreadId": parent}})  # fmt: skip
+    drafts, _ = grown.read_all(ClineSource(), tmp_path)
+    links = {name.rpartition("__")[2]: draft.lineage for name, draft in drafts.items()}
+    first, second = links["agent_1"], links["agent_2"]
+    assert first is not None and (first.parent_source_id, first.tool_call_id) == (ONE, "c1")
+    assert second is not None and second.parent_source_id == f"{ONE}__agent_1"
+
+
+# --- hand-made tasks ------------------------------------------------------------------------
+
+TASK = str(AT)
+
+
+def shows(what: str, text: Any = "", **more: Any) -> Expected:
+    asked = more.pop("ask", False)
+    words = text if isinstance(text, str) else json.dumps(text)
+    return {"type": "ask" if asked else "say", "ask" if asked else "say": what, "text": words,
+            **more}  # fmt: skip
+
+
+def task(data: Path, shown: list[Expected], history: list[Expected] | None, *,
+         name: str = TASK) -> Path:  # fmt: skip
+    folder = data / "tasks" / name
+    if history is not None:
+        write(folder / "api_conversation_history.json", history)
+    given = [{"ts": AT + 1000 * place, **one} for place, one in enumerate(shown)]
+    return write(folder / "ui_messages.json", given)
+
+
+def test_a_call_is_shown_before_the_model_s_message_is_written(tmp_path: Path) -> None:
+    shown = [shows("task", "go"), shows("api_req_started", {}), shows("text", "I look."),
+             shows("command", "rm xREQ_APP", ask=True)]  # fmt: skip
+    task(tmp_path, shown, [])
+    draft = grown.only(ClineSource(), tmp_path)
+    (call,) = grown.calls(draft.messages)
+    assert (call.tool_state, call.data["input"]) == ("approval-requested", {"command": "rm x"})
+    assert draft.metadata["activity"]["state"] == "waiting-approval"
+    written = "I look.\n<execute_command>\n<command>rm x</command>\n"
+    answer = said("assistant", written, ts=AT + 3500)
+    task(tmp_path, shown, [answer])
+    (again,) = grown.calls(grown.only(ClineSource(), tmp_path).messages)
+    assert (again.tool_call_id, again.tool_state) == (call.tool_call_id, "approval-requested")
+    denied = "[execute_command for 'rm x'] Result:\nThe user denied this operation."
+    task(tmp_path, [*shown, shows("resume_task", ask=True)],
+         [answer, said("user", denied, ts=AT + 3600)])  # fmt: skip
+    (last,) = grown.calls(grown.only(ClineSource(), tmp_path).messages)
+    assert grown.extra(last)["status"] == "denied"
+
+
+@pytest.mark.parametrize(("provider", "told", "expected"), [
+    ("anthropic", {}, 1000), ("openai", {}, 600), (None, {"apiProtocol": "anthropic"}, 600),
+])
+def test_what_the_input_counts(
+    tmp_path: Path, provider: str | None, told: Expected, expected: int
+) -> None:
+    counted = {"tokensIn": 1000, "tokensOut": 5, "cacheReads": 300, "cacheWrites": 100, **told}
+    more = {"modelInfo": {"providerId": provider, "modelId": "m"}} if provider else {}
+    task(tmp_path, [shows("text", "go"), shows("api_req_started", counted, **more)], [])
+    draft = grown.only(ClineSource(), tmp_path)
+    assert grown.tokens(draft.messages) == {
+        "input": expected, "output": 5, "reasoning": 0, "cache_read": 300, "cache_write": 100}
+
+
+def test_parameters_of_marked_up_calls_may_hold_tags(tmp_path: Path) -> None:
+    body = ("<write_to_file><path>a.html</path><content>\n<p></content></p>\n</content>"
+            "</write_to_file>")  # fmt: skip
+    task(tmp_path, [shows("text", "go"), shows("api_req_started", {})],
+         [said("assistant", body, ts=AT + 1500)])  # fmt: skip
+    (call,) = grown.calls(grown.only(ClineSource(), tmp_path).messages)
+    assert call.data["input"] == {"path": "a.html", "content": "<p></content></p>"}
+
+
+def test_a_task_is_read_without_the_file_of_what_was_shown(tmp_path: Path) -> None:
+    path = task(tmp_path, [], [
+        said("user", "<task>\ngo\n</task>", "<environment_details>\n<task>no</task>", ts=AT),
+        said("assistant", "Yes.\n<attempt_completion><result>Done.</result></attempt_completion>",
+             ts=AT + 1),
+    ])  # fmt: skip
+    path.unlink()
+    draft = grown.only(ClineSource(), tmp_path)
+    assert draft.partial
+    assert (grown.prompts(draft.messages), texts(draft)) == (["go"], ["Yes.", "Done."])
+
+
+def test_a_list_that_moves_brings_its_task(tmp_path: Path) -> None:
+    path = task(tmp_path, [shows("task", "go")], [])
+    task(tmp_path, [shows("task", "other")], [], name=f"{AT + 1}")
+    source = ClineSource()
+    assert len(list(source.units(tmp_path, []))) == 2
+    history = write(tmp_path / "state/taskHistory.json", [{"id": TASK, "task": "Named",
+                                                           "isFavorited": True}])  # fmt: skip
+    (unit,) = source.units_at(tmp_path, [str(history)]) or []
+    draft = source.read(tmp_path, unit).sessions[0]
+    assert (draft.title, about(draft)["favorite"]) == ("Named", True)
+    assert [one.key for one in source.units_at(tmp_path, [str(path)]) or []] == [f"tasks/{TASK}"]
+    (tmp_path / "globalState.json").write_text("{}")
+    assert source.units_at(tmp_path, [str(tmp_path / "globalState.json")]) == []
+
+
+def test_a_task_that_a_session_goes_on_with_is_listed_once(tmp_path: Path) -> None:
+    own = tmp_path / ".cline/data"
+    extension = tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev"
+    for data in (own, extension):
+        task(data, [shows("task", "go")], [])
+    session(own, said("user", "go"), said("assistant", "on"), name=TASK)
+    source = ClineSource()
+    assert source.default_roots({}, tmp_path) == [own, extension]
+    assert [unit.key for unit in source.units(own, [])] == [f"sessions/{TASK}"]
+    assert list(source.units(extension, [])) == []
+
+
+# --- places ---------------------------------------------------------------------------------
+
+
+def test_where_it_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ClineSource()
+    assert source.default_roots({}, tmp_path) == [tmp_path / ".cline/data"]
+    named = {"CLINE_DIR": "/c", "CLINE_SESSION_DATA_DIR": "/s"}
+    assert source.default_roots(named, tmp_path) == [Path("/c/data"), Path("/s")]
+    assert source.default_roots({"CLINE_DATA_DIR": "/d"}, tmp_path) == [Path("/d")]
+    kilo, roo = "kilocode.kilo-code", "rooveterinaryinc.roo-cline"
+    for platform, variables, user, name in (
+        ("linux", {}, ".config/VSCodium/User", roo),
+        ("linux", {"XDG_CONFIG_HOME": str(tmp_path / "moved")}, "moved/Cursor/User", kilo),
+        ("linux", {}, ".vscode-server/data/User", kilo),
+        ("darwin", {}, "Library/Application Support/Code - Insiders/User", roo),
+        ("win32", {"APPDATA": str(tmp_path / "Roaming")}, "Roaming/Windsurf/User", kilo),
+        ("linux", {"VSCODE_PORTABLE": str(tmp_path / "port")}, "port/user-data/User", roo),
+    ):
+        monkeypatch.setattr("store.sources.base.vscode.sys.platform", platform)
+        folder = tmp_path / user / "globalStorage" / name
+        folder.mkdir(parents=True)
+        assert folder in source.default_roots(variables, tmp_path)
+
+
+def test_roots_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    source, sdk = ClineSource(), SAMPLE / "sdk"
+    shutil.copytree(sdk, tmp_path / ".cline/data")
+    one = sdk / "sessions" / FORKED
+    for path, root in (
+        (tmp_path, tmp_path / ".cline/data"), (sdk / "sessions", sdk / "sessions"), (one, one),
+        (one / f"{FORKED}.messages.json", one), (ROO, ROO), (ROO / "tasks", ROO / "tasks"),
+    ):  # fmt: skip
+        assert source.recognise(path) == root
+        drafts, problems = grown.read_all(source, root)
+        assert drafts and problems == []
+    alone, _ = grown.read_all(source, one)
+    assert about(alone[FORKED])["git_branch"] == "main"
+    assert source.recognise(SAMPLE / "EXPECTED.json") is None
+    assert source.recognise(sdk / "db") is None
+
+
+def test_no_secret_is_opened_or_asked_for(tmp_path: Path) -> None:
+    secrets = ("settings/providers.json", "settings/cline_mcp_settings.json", "secrets.json",
+               "globalState.json", "db/hub-events-1.db", "db/teams.db")  # fmt: skip
+    for sample in (one for one in SAMPLES if one.kind == "cline"):
+        target = sample.copied(tmp_path)
+        root = path_of(target)
+        for name in secrets:
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text("secret")
+        found = reading(target)
+        assert not found.names() & {Path(name).name for name in secrets}
+        for asked in (sql for sql in found.sql if "ItemTable" in sql):
+            assert f"'{root.name}'" in asked and "value FROM" in asked
+    state = sqlite3.connect(tmp_path / "cline/vscode/User/globalStorage/state.vscdb")
+    state.execute("INSERT INTO ItemTable VALUES ('secret://kilocode.kilo-code', 'sk-secret')")
+    state.commit()
+    state.close()
+    drafts, _ = grown.read_all(ClineSource(), root)
+    kept = b"".join(record for draft in drafts.values() for record in draft.records)
+    assert b"sk-secret" not in kept and drafts["1790000000000"].title == "Explain the tide table"
+
+
+def test_the_database_of_an_editor_is_watched() -> None:
+    assert list(ClineSource().watch_paths(KILO)) == [KILO, STORAGE / "state.vscdb"]
+    assert list(ClineSource().watch_paths(SAMPLE / "sdk")) == [SAMPLE / "sdk"]

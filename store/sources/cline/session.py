@@ -7,6 +7,7 @@ the database say the same as the manifest, and are all there is of the children 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -112,9 +113,11 @@ def folder_drafts(folder: Folder) -> list[SessionDraft]:
     path = os.path.join(folder.path, lead_file)
     found: list[SessionDraft] = []
     document = folder.document(lead_file)
+    if document is None and path in folder.bodies:
+        return []  # What is half written now is read with its children when it is whole.
     if document is not None:
         found.append(_lead(folder, path, document, facts))
-    elif path not in folder.bodies and facts.records:
+    elif facts.records:
         found.append(_prompt_alone(folder, facts))
     for other in sorted(folder.bodies):
         name = os.path.basename(other)
@@ -169,6 +172,13 @@ def _draft(
         messages=built.found, tells_title=bool(facts.records),
         records=[*records_of(document, messages, "messages"), *facts.records],
     )  # fmt: skip
+    prompt = string(document.get("system_prompt"))
+    if prompt is not None:
+        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()
+        draft.system_prompts[digest] = prompt
+        for message in draft.messages:
+            if message.role == "assistant":
+                message.metadata["system_prompt_digest"] = digest
     if not messages and string(told.get("prompt")):
         draft.messages = [_first(str(told["prompt"]), draft)]
     _describe(draft, document, facts, built)

@@ -51,6 +51,7 @@ class ClineSource(FileSource):
         """Make a source."""
         super().__init__()
         self._rows, self._lists = SessionRows(), TaskLists()
+        self._own: str | None = None
         self._library: Library = NoLibrary()
 
     def use_library(self, library: Library) -> None:
@@ -62,6 +63,7 @@ class ClineSource(FileSource):
         base, data, sessions = (environment.get(name, "").strip() for name in self.variables)
         own = expanded(data) if data else (expanded(base) if base else home / ".cline") / "data"
         moved = [expanded(sessions)] if sessions else []
+        self._own = str(own / SESSIONS)
         hosts = (host / _STORAGE for host in host_folders(environment, home))
         found = [host / name for host in hosts if host.is_dir() for name in EXTENSIONS]
         return list(dict.fromkeys([own, *moved, *(each for each in found if each.is_dir())]))
@@ -82,6 +84,13 @@ class ClineSource(FileSource):
         for folder in _folders(os.path.abspath(root), problems):
             yield from self._unit(folder, problems)
 
+    def _goes_on(self, folder: str) -> bool:
+        """Return whether a session, which keeps a task's id, goes on with the task."""
+        name, above = os.path.basename(folder), os.path.dirname(folder)
+        beside = os.path.join(os.path.dirname(above), SESSIONS)
+        places = [beside, *([self._own] if self._own is not None else [])]
+        return any(os.path.isfile(os.path.join(place, name, name + MESSAGES)) for place in places)
+
     def _unit(self, folder: str, problems: list[Problem]) -> Iterator[Unit]:
         name, above = os.path.basename(folder), os.path.dirname(folder)
         entries = entries_of(folder)
@@ -89,7 +98,7 @@ class ClineSource(FileSource):
         stamps = [stamp for entry in entries
                   if entry.name in _TASK_FILES or not is_task and _is_sessions(name, entry.name)
                   for stamp in stamped(entry, problems)]  # fmt: skip
-        if not stamps:
+        if not stamps or is_task and self._goes_on(folder):
             return
         if is_task:
             facts = self._lists.stamps(os.path.dirname(above), name, problems)
@@ -116,7 +125,7 @@ class ClineSource(FileSource):
                 folders |= dict.fromkeys(os.path.join(data, TASKS, name) for name in names)
             else:
                 folder = path if os.path.isdir(path) else os.path.dirname(path)
-                if os.path.dirname(folder) in (
+                if folder == top or os.path.dirname(folder) in (
                     top,
                     os.path.join(top, SESSIONS),
                     os.path.join(top, TASKS),
@@ -188,17 +197,15 @@ def _read(path: str, bodies: dict[str, bytes], form: type, problems: list[Proble
 
 
 def _folders(top: str, problems: list[Problem]) -> Iterator[str]:
-    """Yield the folders of sessions and of tasks; a task that a session goes on with once."""
+    """Yield the folders of sessions and of tasks."""
     if any(_is_read(os.path.basename(top), entry.name) for entry in entries_of(top)):
         yield top
         return
     inner = [os.path.join(top, name) for name in (SESSIONS, TASKS)]
     there = [folder for folder in inner if os.path.isdir(folder)] or [top]
-    seen: set[str] = set()
     for folder in there:
         for entry in entries_of(folder, problems):
-            if entry.name not in seen and _is_folder(entry) and not _is_second_name(entry):
-                seen.add(entry.name)
+            if _is_folder(entry) and not _is_second_name(entry):
                 yield entry.path
 
 

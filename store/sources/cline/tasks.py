@@ -29,7 +29,7 @@ from store.sources.cline.markup import ANSWERS, calls_in, feedback_in, results_i
 _FOLDER = re.compile(r"Current Work(?:ing|space) Directory \(([^\n]+?)\)(?: Files)?\n")
 _MODEL = re.compile(r"<model>([^<\n]+)</model>")
 _SUBTASK = re.compile(r"Subtask ([0-9A-Za-z-]{8,64}) completed")
-_PAID = frozenset({"anthropic", "bedrock", "vertex", "claude-code", "openrouter", "cline",
+_WITHOUT_CACHE = frozenset({"anthropic", "bedrock", "vertex", "claude-code", "openrouter", "cline",
                    "openai-native", "gemini", "deepseek", "qwen"})  # fmt: skip
 """Providers whose count of input leaves out what the cache held."""
 _TOOLS = frozenset({"tool", "command", "use_mcp_server", "browser_action_launch", "browser_action",
@@ -231,7 +231,7 @@ class _Task:
         """Return whether the input counts what the cache held: of Roo and Kilo it always does."""
         if "apiProtocol" in told or "workspace" in self._entry:
             return True
-        return provider is not None and provider not in _PAID
+        return provider is not None and provider not in _WITHOUT_CACHE
 
     def _answer(self, place: int, at: int) -> MessageDraft:
         if self._current is None:
