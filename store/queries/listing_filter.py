@@ -112,7 +112,7 @@ class ListFilterTest:
     def _having(
         self, db: Database, rowids: Sequence[int], now: int, tests: Sequence[Test]
     ) -> set[int]:
-        condition, values = session_condition(db, self.conditions)
+        condition, values = session_condition(db, self.conditions, self._masks)
         columns = f", {_COLUMNS.format(title=db.form.title('s'))}" if tests else ""
         rows = db.connection.execute(
             f"SELECT s.rowid{columns} FROM json_each(?) j JOIN chat_sessions s ON s.rowid = j.value"

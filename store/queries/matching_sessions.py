@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -21,6 +21,9 @@ from store.language.query import Condition, Filter, Operator, Query
 from store.language.values import value_test
 from store.queries import activities
 from store.queries.workspaces import names_of
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masks
 
 _SHORTEST_MESSAGE_ID = 8
 """Characters of an id with which messages are looked for too."""
@@ -51,7 +54,7 @@ ALWAYS = Sql("1")
 
 
 def session_condition(
-    db: Database, query: Query | Sequence[Condition]
+    db: Database, query: Query | Sequence[Condition], masks: Masks | None = None
 ) -> tuple[str, list[Any]]:
     """Return the SQL condition on a session ``s`` that a query's fields ask for, and its values.
 
@@ -60,13 +63,18 @@ def session_condition(
     Args:
         db: The store; a function that the condition uses is made on its connection.
         query: The query, or conditions on sessions.
+        masks: Masks the values before they are compared, so that nobody finds out what is
+            masked by asking for it letter by letter; None compares them as they are.
     """
     _make_function(db.connection)
     found = [
         _condition(db, each) for each in _on_sessions(query) if not asks_for_activity(each)
     ]
     joined = _joined(found, "AND")
-    return joined.text, list(joined.values)
+    condition = joined.text
+    if masks is not None:
+        condition = condition.replace("query_fits", _masked_function(db.connection, masks))
+    return condition, list(joined.values)
 
 
 def session_test(
@@ -268,6 +276,16 @@ def _make_function(connection: sqlite3.Connection) -> None:
         connection.create_function("query_fits", 4, _query_fits, deterministic=True)
 
 
+def _masked_function(connection: sqlite3.Connection, masks: Masks) -> str:
+    """Return the name of the function that compares masked values; there is one a masking."""
+    name = f"masked_fits_{hash(repr(masks.masking)) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+    try:
+        connection.execute(f"SELECT {name}('id', ':', '', '')").fetchall()
+    except sqlite3.OperationalError:
+        connection.create_function(name, 4, partial(_masked_fits, masks), deterministic=True)
+    return name
+
+
 def _query_fits(field: str, operator: Operator, wanted: str, value: Column) -> bool:
     found = text(value)
     if found is None:
@@ -275,6 +293,13 @@ def _query_fits(field: str, operator: Operator, wanted: str, value: Column) -> b
     if field == "title":
         return value_test(field, operator, wanted)(found)
     return _known_fit(field, operator, wanted, found)
+
+
+def _masked_fits(
+    masks: Masks, field: str, operator: Operator, wanted: str, value: Column
+) -> bool:
+    found = text(value)
+    return found is not None and _query_fits(field, operator, wanted, masks.mask(found))
 
 
 @lru_cache(maxsize=10_000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -21,6 +21,9 @@ from store.queries.helpers import without_helpers
 from store.queries.matching_sessions import session_condition
 from store.queries.workspaces import names_of
 from store.rows import SessionRow
+
+if TYPE_CHECKING:
+    from store.sharing.masks import Masks
 
 Archived = Literal["exclude", "include", "only"]
 Cursor = tuple[int, str]
@@ -56,6 +59,7 @@ class SessionFilter:
         fields: Conditions of a query that all have to hold; what sessions do now is not tested.
         skip_empty: Leave out sessions that have neither messages nor children.
         helpers: Whether runs that agents started for themselves are among them.
+        masks: Masks the values that ``fields`` compare; None for nothing.
     """
 
     agent: str | None = None
@@ -66,6 +70,7 @@ class SessionFilter:
     fields: tuple[Condition, ...] = ()
     skip_empty: bool = False
     helpers: bool = True
+    masks: Masks | None = None
 
 
 def page(
@@ -254,7 +259,7 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
         parameters["4"] = f"%{escaped}%"
     if filter.fields:
-        asked, values = session_condition(db, filter.fields)
+        asked, values = session_condition(db, filter.fields, filter.masks)
         for place, value in enumerate(values):
             asked = asked.replace("?", f"$q{place}", 1)
             parameters[f"q{place}"] = value

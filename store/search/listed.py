@@ -49,7 +49,7 @@ class Listed:
 
             masks = Masks(masking)
         asked = ListFilterTest(query, fuzzy=False, masks=masks)
-        self.filter = replace(filter, fields=asked.conditions)
+        self.filter = replace(filter, fields=asked.conditions, masks=masks)
         if not is_archived_chosen and _asks_for_archived(query):
             self.filter = replace(self.filter, archived="include")
         self._db, self._now = db, now

@@ -116,7 +116,8 @@ class Run:
         self._after = read_cursor(request.cursor, request.order)
         self._with_archived = _asks_for_archived(request.query)
         self._wanted = WantedSessions(
-            db, self._asks.sessions, helpers=request.helpers, now=system_clock())
+            db, self._asks.sessions, helpers=request.helpers, now=system_clock(),
+            masking=request.masking)
         self._verifier = Verifier(db, self._asks, self._wanted, masking=request.masking)
         self._texts = _texts(self._verifier)
         self._tally = _Tally()
@@ -603,7 +604,8 @@ def _with_hits(
     masking: Masking | None,
 ) -> Iterator[SessionsFound | None]:
     asks = conditions_of(query)
-    wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
+    wanted = WantedSessions(
+        db, asks.sessions, helpers=helpers, now=system_clock(), masking=masking)
     verifier = Verifier(db, asks, wanted, copies=True, masking=masking)
     found: set[str] = set()
     shown, working, started, why = 0, 0.0, time.monotonic(), ""

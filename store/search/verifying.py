@@ -119,7 +119,10 @@ class WantedSessions:
         values: Its parameters.
     """
 
-    def __init__(self, db: Database, query: Query, *, helpers: bool, now: int) -> None:
+    def __init__(
+        self, db: Database, query: Query, *, helpers: bool, now: int,
+        masking: Masking | None = None,
+    ) -> None:
         """Prepare to test sessions.
 
         Args:
@@ -127,9 +130,11 @@ class WantedSessions:
             query: Its filters on sessions are tested.
             helpers: Whether runs that agents started for themselves are wanted.
             now: The present, epoch ms; what sessions do depends on it.
+            masking: What is masked in values before they are compared; None for nothing.
         """
         self._db = db
-        self.condition, self.values = session_condition(db, query)
+        self.condition, self.values = session_condition(
+            db, query, None if masking is None else _masks_of(masking))
         left_out = None if helpers else without_helpers(db)
         if left_out is not None:
             self.condition = f"({self.condition}) AND {left_out}"

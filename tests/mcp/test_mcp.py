@@ -30,7 +30,7 @@ def fill(path: Path) -> None:
             "INSERT INTO chat_sessions (id, agent, model_json, permissions_json, metadata_json,"
             " created_at, updated_at, archived_at, workspace_root) VALUES"
             " (?, 'mine', '{\"provider_id\":\"p\",\"model_id\":\"m\"}', '{}', ?, 1, 2, ?, '/work')",
-            (name, json.dumps({"title": title}), archived))
+            (name, json.dumps({"title": title, "git_branch": f"fix/{KEY}"}), archived))
         for number in range(30):
             add_message(rows, name, number)
     rows.commit()
@@ -209,7 +209,7 @@ async def test_a_secret_cannot_be_guessed_by_searching_for_its_start(store: Path
 
 @pytest.mark.parametrize("query", [
     KEY[:9], f"in:output {KEY[:9]}", f"in:input {PASSWORD[:6]}", f're:/{KEY[:9]}/', f'"{PASSWORD}"',
-    f"in:title {KEY[:12]}",
+    f"in:title {KEY[:12]}", f"title:{KEY[:9]}", f"branch:*{KEY[:9]}*", f"title:/{KEY[:9]}/",
 ])  # fmt: skip
 async def test_no_count_tells_whether_a_masked_text_matches(store: Path, query: str) -> None:
     async with talking(store) as client:
@@ -222,6 +222,12 @@ async def test_no_count_tells_whether_a_masked_text_matches(store: Path, query: 
         if without is not None:
             plain = await ask(client, "search", query="needle", limit=50)
             assert without["found"] == plain["found"]
+
+
+async def test_fields_compare_the_values_that_are_answered(store: Path) -> None:
+    async with talking(store) as client:
+        for query, count in ((f"-title:{KEY[:9]}", 1), ("title:masked", 1), ("branch:fix/*", 1)):
+            assert len((await ask(client, "sessions", query=query))["sessions"]) == count
 
 
 async def test_a_search_is_read_in_pages(store: Path) -> None:
