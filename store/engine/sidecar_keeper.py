@@ -135,7 +135,7 @@ class Keeper(Generic[W]):
         if is_busy(error):
             return POLL_S
         path = self._sidecar.path(self._store)
-        if sidecars.is_damage(error) and self._is_damaged(path):
+        if sidecars.is_damage(error) and self._sidecar.is_damaged(path):
             self.drop()
             sidecars.remove_files(path)
             return POLL_S
@@ -146,20 +146,6 @@ class Keeper(Generic[W]):
             self.drop()
         self._trouble(str(explained(error, path if full else self._store)))
         return TROUBLE_S
-
-    def _is_damaged(self, path: Path) -> bool:
-        """Return whether it is the sidecar file, not the store, that cannot be read."""
-        try:
-            opened = self._sidecar.open_existing(path)
-            if opened is None:
-                return True
-            try:
-                ok = opened.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-                return not ok or not self._sidecar.has_tables(opened)
-            finally:
-                opened.close()
-        except sqlite3.DatabaseError as error:
-            return sidecars.is_damage(error)
 
     def drop(self) -> None:
         """Close the worker; the next step makes a new one."""

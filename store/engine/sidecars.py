@@ -120,6 +120,20 @@ class Sidecar:
             connection.close()
         return None
 
+    def is_damaged(self, path: Path) -> bool:
+        """Return whether it is this file, not its store, that cannot be read."""
+        try:
+            opened = self.open_existing(path)
+            if opened is None:
+                return True
+            try:
+                ok = opened.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+                return not ok or not self.has_tables(opened)
+            finally:
+                opened.close()
+        except sqlite3.DatabaseError as error:
+            return is_damage(error)
+
     def _opened_for_writing(self, path: Path) -> sqlite3.Connection:
         private_file(path)
         connection = _connect(path, "rw")

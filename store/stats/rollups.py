@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from store.engine import changes, sidecars
@@ -195,6 +195,10 @@ def open_rollups(
             ms: enough for what happened since then, and quick.
         sessions: Those that are asked for; others may not be counted. None for all.
         progress: Called before each session that is counted now.
+
+    Raises:
+        StatisticsUnusable: The file is damaged, which came out while it was read, here or in the
+            block. It was removed: opened again, all is counted.
     """
     connection = sqlite3.connect(":memory:", uri=True, isolation_level=None,
                                  check_same_thread=False)  # fmt: skip
@@ -222,8 +226,21 @@ def open_rollups(
                 progress=progress)
         (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
         yield Rollups(connection, Coverage(max(0, total - left), total), prices)
+    except sqlite3.DatabaseError as error:
+        if not sidecars.is_damage(error) or not _is_attached(connection):
+            raise
+        path = STATISTICS.path(db.path)
+        if not STATISTICS.is_damaged(path):
+            raise
+        with suppress(OSError):
+            sidecars.remove_files(path)
+        raise STATISTICS.unusable(path, error) from error
     finally:
         connection.close()
+
+
+def _is_attached(connection: sqlite3.Connection) -> bool:
+    return any(name == "kept" for _, name, _ in connection.execute("PRAGMA database_list"))
 
 
 def _attach(db: Database, connection: sqlite3.Connection) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -15,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from store.stats.__main__ import main as keep_statistics
 from store.stats.figures import Figures
 from store.stats.statistics import DIMENSIONS
 from store.stats.windows import FIVE_HOURS_MS, WEEK_MS, Window
@@ -298,6 +300,21 @@ def test_a_long_count_tells_a_terminal_how_far_it_is(
     assert f"counting 1 of {total:,} sessions" in told.err
     assert f"counting {total - 1:,} of {total:,} sessions" in told.err
     assert "While the browser is open it keeps the counts" in told.err.splitlines()[-1]
+
+
+def test_a_damaged_file_of_statistics_is_counted_anew(run: Run, demo: Path) -> None:
+    true = run("stats", "--by", "day", "--json").out
+    assert keep_statistics([str(demo), "--once"]) == 0
+    assert run("stats", "--by", "day", "--json").out == true
+    path = demo.with_name(demo.name + ".stats")
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        (page,) = file.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'spent'").fetchone()
+    with path.open("r+b") as written:
+        written.seek((page - 1) * 4096)
+        written.write(b"\xff" * 4096)
+    found = run("stats", "--by", "day", "--json")
+    assert (found.code, found.out, path.exists()) == (0, true, False)
 
 
 def test_a_store_that_cannot_be_written(run: Run, talk: Talk, tmp_path: Path) -> None:

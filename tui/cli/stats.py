@@ -54,6 +54,7 @@ from store.engine.database import Database
 from store.language import dates
 from store.language.query import Query, parse, quoted
 from store.prices.loading import load_prices
+from store.prices.table import PriceTable
 from store.queries.sessions import resolve
 from store.stats.counting import Progress, no_progress
 from store.stats.families import Family, family
@@ -68,6 +69,7 @@ from store.stats.statistics import (
     context_tokens,
     figures,
 )
+from store.stats.tables import StatisticsUnusable
 from store.stats.times import Calendar
 from store.stats.windows import Window, open_windows
 from store.system.clock import system_clock
@@ -186,9 +188,10 @@ def run(options: argparse.Namespace) -> int:
         prices = load_prices(config.prices)
         if options.format is not None:
             return _print_line(options, db, asked, prices)
-        with _telling_progress() as progress, open_rollups(db, prices, progress=progress) as stats:
-            answer = asked.figures(db, stats, by)
-            windows = open_windows(db, stats, now=now) if options.windows else []
+        try:
+            answer, windows = _read(db, prices, asked, by, windows=options.windows)
+        except StatisticsUnusable:  # Its file is gone now.
+            answer, windows = _read(db, prices, asked, by, windows=options.windows)
         named = {name: Named(context_tokens(db, name), family(db, name, prices)) for name in ids}
     if not answer.coverage.whole:
         note(f"{answer.coverage.counted:,} of {answer.coverage.total:,} sessions are counted yet")
@@ -196,6 +199,14 @@ def run(options: argparse.Namespace) -> int:
         note(f"Not everything was searched: {answer.why}")
     _print(options, asked, answer, windows, named, config)
     return 0
+
+
+def _read(
+    db: Database, prices: PriceTable, asked: Asked, by: Dimension | None, *, windows: bool
+) -> tuple[Answer, list[Window]]:
+    with _telling_progress() as progress, open_rollups(db, prices, progress=progress) as stats:
+        answer = asked.figures(db, stats, by)
+        return answer, open_windows(db, stats, now=asked.now) if windows else []
 
 
 @contextmanager
