@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
+from store.engine.database import open_database
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.base.values import epoch_ms
 from store.sources.cline import ClineSource
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
 from tests.sources import grown
 from tests.sources.samples import DATA, SAMPLES, path_of
 from tests.sources.watched import reading
@@ -406,6 +410,27 @@ def test_a_half_written_file_is_waited_for(tmp_path: Path) -> None:
     assert len(reading.sessions[0].messages) == 2 and reading.problems == []
 
 
+def test_a_session_that_is_torn_when_it_is_first_read_is_there(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    path = session(data, said("assistant", use("spawn_agent", task="go")), prompt="hi",
+                   started_at="2026-11-28T10:00:00Z")  # fmt: skip
+    write(path.with_name("agent_1.messages.json"), {
+        "agent": "subagent", "sessionId": f"{ONE}__agent_1", "messages": [said("user", "go")]})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    drafts, problems = grown.read_all(ClineSource(), data)
+    assert grown.prompts(drafts[ONE].messages) == ["hi"] and len(problems) == 1
+    assert all(draft.partial for draft in drafts.values())
+    library = open_database(tmp_path / "library.db", create=True)
+    asked = "SELECT json_extract(m.metadata_json, '$.source.id') FROM chat_messages m ORDER BY 1"
+    for body, found in ((whole[:-9], ["0", "prompt"]), (whole, ["0", "m0"]),
+                        (whole[:-9], ["0", "m0"])):  # fmt: skip
+        path.write_bytes(body)
+        Sync(library, Settings(helpers=0)).run([Target(ClineSource(), data)])
+        assert [name for (name,) in library.connection.execute(asked)] == found
+    library.close()
+
+
 def test_copies_are_known_by_time_where_the_parent_is_gone(tmp_path: Path) -> None:
     fork = {"forkedFromSessionId": "gone", "forkedAt": AT + 1500}
     session(tmp_path, said("user", "old"), said("assistant", "too"), said("user", "new"),
@@ -481,6 +506,25 @@ def test_what_the_input_counts(
     draft = grown.only(ClineSource(), tmp_path)
     assert grown.tokens(draft.messages) == {
         "input": expected, "output": 5, "reasoning": 0, "cache_read": 300, "cache_write": 100}
+
+
+def test_retries_and_models_of_older_versions(tmp_path: Path) -> None:
+    refused = json.dumps({"message": "busy", "status": 529})
+    told = {"attempt": 1, "maxAttempts": 3, "delaySeconds": 2, "errorMessage": refused}
+    path = task(tmp_path, [
+        shows("task", "go"), shows("api_req_started", {"tokensIn": 1}),
+        shows("error_retry", told), shows("error_retry", {**told, "failed": True}),
+        shows("api_req_failed", refused, ask=True),
+    ], [])  # fmt: skip
+    used = [{"ts": AT, "model_id": "m-1", "model_provider_id": "anthropic"},
+            {"ts": AT + 9000, "model_id": "m-2", "model_provider_id": "anthropic"}]  # fmt: skip
+    write(path.with_name("task_metadata.json"), {"model_usage": used})
+    draft = grown.only(ClineSource(), tmp_path)
+    assert models(draft) == ["m-1"]
+    assert data_of(draft, "retry") == [
+        {"message": "busy", "attempt": 1, "max_attempts": 3, "delay_ms": 2000}]  # fmt: skip
+    assert [one["message"] for one in data_of(draft, "error")] == ["busy", "busy"]
+    assert draft.metadata["activity"]["state"] == "error"
 
 
 def test_parameters_of_marked_up_calls_may_hold_tags(tmp_path: Path) -> None:

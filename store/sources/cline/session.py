@@ -110,11 +110,10 @@ def folder_drafts(folder: Folder) -> list[SessionDraft]:
     manifest = folder.document(f"{folder.name}.json")
     facts = Facts.of(manifest, folder.rows.get(folder.name))
     lead_file = f"{folder.name}{MESSAGES}"
-    path = os.path.join(folder.path, lead_file)
     found: list[SessionDraft] = []
     document = folder.document(lead_file)
-    if document is None and path in folder.bodies:
-        return []  # What is half written now is read with its children when it is whole.
+    path = os.path.join(folder.path, lead_file)
+    whole = document is not None or path not in folder.bodies
     if document is not None:
         found.append(_lead(folder, path, document, facts))
     elif facts.records:
@@ -122,9 +121,13 @@ def folder_drafts(folder: Folder) -> list[SessionDraft]:
     for other in sorted(folder.bodies):
         name = os.path.basename(other)
         if name.endswith(MESSAGES) and name != lead_file:
-            document = folder.document(name)
-            if document is not None:
-                found.append(_child(folder, other, document))
+            said = folder.document(name)
+            if said is not None:
+                found.append(_child(folder, other, said))
+    if not whole:
+        # Which call started a child is in messages that are half written now.
+        for draft in found:
+            draft.partial = True
     _name_calls(found)
     return found
 
@@ -193,8 +196,8 @@ def _first(prompt: str, draft: SessionDraft) -> MessageDraft:
 
 
 def _prompt_alone(folder: Folder, facts: Facts) -> SessionDraft:
-    """Return a session whose file of messages is missing: its prompt, and what is said of it."""
-    path = os.path.join(folder.path, f"{folder.name}.json")
+    """Return a session whose messages are missing or half written: its prompt, and its facts."""
+    path = os.path.join(folder.path, f"{folder.name}{MESSAGES}")
     draft, _ = _draft(folder.name, path, {}, facts)
     draft.partial = True
     return draft

@@ -31,7 +31,8 @@ _BELOW = (os.path.join(".cline", "data"), "data", "")
 _SHOWN = ("ui_messages.json", "claude_messages.json")
 """What a person saw; the second is its name in old versions."""
 _HISTORY, _ITEM = "api_conversation_history.json", "history_item.json"
-_TASK_FILES = frozenset({*_SHOWN, _HISTORY, _ITEM})
+_METADATA = "task_metadata.json"
+_TASK_FILES = frozenset({*_SHOWN, _HISTORY, _ITEM, _METADATA})
 _FOLDERS_LOOKED_AT = 20
 _MOST_LOOKED_AT = 64 * 1024 * 1024
 
@@ -165,10 +166,11 @@ class ClineSource(FileSource):
         path = next((each for each in paths if each in bodies), paths[0])
         shown = _read(path, bodies, list, problems)
         history = _read(os.path.join(folder, _HISTORY), bodies, list, problems)
-        if path in bodies and shown is None or shown is None and history is None:
+        if shown is None and history is None:
             return []
+        used = _read(os.path.join(folder, _METADATA), bodies, dict, problems)
         told = shown if shown is not None else shown_from(history or [])
-        draft = task_draft(KIND, path, told, history or [], entry)
+        draft = task_draft(KIND, path, told, history or [], entry, used or {})
         draft.partial = shown is None or history is None
         return [draft]
 

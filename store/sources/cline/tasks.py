@@ -47,7 +47,12 @@ _APPROVAL = "REQ_APP"
 
 
 def task_draft(
-    kind: str, path: str, shown: list[Any], history: list[Any], entry: dict[str, Any]
+    kind: str,
+    path: str,
+    shown: list[Any],
+    history: list[Any],
+    entry: dict[str, Any],
+    used: dict[str, Any],
 ) -> SessionDraft:
     """Return the session of a task.
 
@@ -57,9 +62,10 @@ def task_draft(
         shown: What a person saw.
         history: What the model saw.
         entry: What the list of tasks says of it; empty where it has none.
+        used: The file that says which models it used, where older versions alone say it.
     """
     name = os.path.basename(os.path.dirname(path))
-    task = _Task(name, len(shown), entry)
+    task = _Task(name, len(shown), entry, used)
     for place, message in enumerate(shown):
         task.show(place, mapping(message))
     task.join([mapping(each) for each in history])
@@ -140,19 +146,22 @@ class _Task:
         failed: How many requests failed, or were stopped.
     """
 
-    def __init__(self, name: str, first: int, entry: dict[str, Any]) -> None:
+    def __init__(self, name: str, first: int, entry: dict[str, Any], used: dict[str, Any]) -> None:
         """Start without messages.
 
         Args:
             name: The task's id.
             first: The number of the record of the model's first message.
             entry: What the list says of the task.
+            used: Which models it used, and from when on.
         """
         self.found: list[MessageDraft] = []
         self.times: list[int] = []
         self.requests: list[MessageDraft] = []
         self.failed = 0
         self._name, self._first, self._entry = name, first, entry
+        models = used.get("model_usage")
+        self._models = [mapping(each) for each in models] if isinstance(models, list) else []
         self._current: MessageDraft | None = None
         self._shown_calls: list[tuple[MessageDraft, PartDraft]] = []
         self._started = _names(entry.get("childIds"))
@@ -183,6 +192,8 @@ class _Task:
                 self._keep(place, at)
         elif what in _TOOLS:
             self._call(place, what, text, at)
+        elif what == "error_retry" and mapping(decoded(text)).get("failed") is not True:
+            self._system(place, data_part("retry", _retry(mapping(decoded(text))), at, place), at)
         elif what in _ERRORS:
             self._system(place, data_part("error", {"message": _problem(text)}, at, place), at)
         elif what == "condense_context":
@@ -209,8 +220,9 @@ class _Task:
     def _request(self, place: int, message: dict[str, Any], told: dict[str, Any], at: int) -> None:
         draft = MessageDraft(f"{place}", "assistant", at, at, records=(place,))
         info = mapping(message.get("modelInfo"))
-        model = string(info.get("modelId"))
-        provider = string(info.get("providerId"))
+        model, provider = string(info.get("modelId")), string(info.get("providerId"))
+        if not info:
+            model, provider = self._chosen(at)
         if model is not None:
             draft.metadata["model"] = {"provider_id": provider or "unknown", "model_id": model}
         usage = _usage(told, whole=self._counts_cache(told, provider))
@@ -226,6 +238,13 @@ class _Task:
         self.found.append(draft)
         self.requests.append(draft)
         self._current = draft
+
+    def _chosen(self, at: int) -> tuple[str | None, str | None]:
+        """Return the model that was chosen last before a time, and its provider."""
+        for each in reversed(self._models):
+            if (epoch_ms(each.get("ts")) or 0) <= at:
+                return string(each.get("model_id")), string(each.get("model_provider_id"))
+        return None, None
 
     def _counts_cache(self, told: dict[str, Any], provider: str | None) -> bool:
         """Return whether the input counts what the cache held: of Roo and Kilo it always does."""
@@ -433,8 +452,18 @@ def _usage(told: dict[str, Any], *, whole: bool) -> dict[str, int]:
 
 
 def _problem(text: str) -> str:
+    """Return what an error says; its words may be JSON in JSON."""
     told = mapping(decoded(text))
-    return string(told.get("errorMessage")) or string(told.get("message")) or text
+    inner = string(told.get("errorMessage"))
+    return _problem(inner) if inner else string(told.get("message")) or text
+
+
+def _retry(told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "message": _problem(string(told.get("errorMessage")) or ""),
+        "attempt": number(told.get("attempt")), "max_attempts": number(told.get("maxAttempts")),
+        "delay_ms": 1000 * number(told.get("delaySeconds")),
+    }  # fmt: skip
 
 
 def shown_from(history: list[Any]) -> list[dict[str, Any]]:
