@@ -24,6 +24,8 @@ class AlreadyThere(Refused):
 
 
 LONGEST_NAME = 100
+_DATABASE = b"SQLite format 3\0"
+"""What a file of SQLite begins with."""
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9._]+")
 
 
@@ -48,8 +50,8 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
 
     Raises:
         AlreadyThere: Something exists at the path, and ``replace`` is False.
-        Refused: Something other than a regular file is there, the folder is missing, or the
-            file cannot be written.
+        Refused: Something other than a regular file is there, or a database, as a store is; or
+            the folder is missing, or the file cannot be written.
     """
     if "\0" in str(path):
         raise Refused(f"{expanded(path)} cannot be written: its name holds a null character")
@@ -132,6 +134,16 @@ def _refuse_other(path: Path, *, replace: bool) -> None:
         raise Refused(f"{path} is a link; name the file itself, or remove the link")
     if not stat.S_ISREG(mode):
         raise Refused(f"{path} is not a regular file")
+    if _is_database(path):
+        raise Refused(f"{path} is a database and is not replaced; choose another name")
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False  # The write itself will report the error.
 
 
 def _name(partial: Path, path: Path, *, replace: bool) -> None:

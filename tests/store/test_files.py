@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,3 +73,14 @@ def test_only_a_plain_file_gives_way(tmp_path: Path) -> None:
         write_whole(tmp_path / "gone" / "x", ["x"])
     with pytest.raises(Refused, match="cannot be written"):
         write_whole(tmp_path / "a\0b", ["x"])
+
+
+def test_a_store_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "library.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(Refused, match="is a database"):
+        write_whole(path, ["words"], replace=True)
+    assert path.read_bytes() == before
