@@ -89,6 +89,10 @@ FORMATS = {
                "store.exports.pi.session_file:write_pi", context=True,
                named="store.exports.pi.session_file:file_name",
                details="with the same messages as claude-code; for `pi --session FILE`"),
+        Format("qwen", "a session file that Qwen Code resumes", ".jsonl", False,
+               "store.exports.qwen.session_file:write_qwen", context=True,
+               details="with the same messages as claude-code; put it into the project's chats"
+               " folder: if --out is that folder, it gets the right name"),
     )
 }  # fmt: skip
 

@@ -40,6 +40,7 @@ AGENTS = {
         Agent("opencode", "opencode", "store.resume.opencode"),
         Agent("gemini", "Gemini CLI", "store.resume.gemini"),
         Agent("pi", "pi", "store.resume.pi"),
+        Agent("qwen", "Qwen Code", "store.resume.qwen"),
     )
 }
 

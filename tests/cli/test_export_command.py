@@ -102,6 +102,7 @@ PLACES = {
     "opencode": "",
     "gemini": ".gemini/tmp/project/chats",
     "pi": "pi/--home-mira-code--",
+    "qwen": ".qwen/projects/-home-mira-code/chats",
 }
 """Where a person puts what was exported for an agent."""
 

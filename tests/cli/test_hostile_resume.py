@@ -89,8 +89,10 @@ def _taken(call: list[str]) -> str | None:
     if program == "opencode" and rest[:1] == ["import"]:
         assert len(rest) == 2 and os.path.isabs(rest[1])
         return None
-    pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session"}
-    prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt="}
+    pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session",
+             "qwen": "--resume"}  # fmt: skip
+    prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt=",
+               "qwen": "--prompt-interactive="}  # fmt: skip
     if program == "codex" and rest[:1] == ["resume"]:
         assert UUID.fullmatch(rest[1])
         rest = rest[2:]

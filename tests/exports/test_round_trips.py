@@ -31,6 +31,7 @@ from tests.exports import (
     gemini_checker,
     opencode_checker,
     pi_checker,
+    qwen_checker,
 )
 from tests.exports.normal_form import NOT_CARRIED, Event, told, view_of
 from tests.sources.samples import DATA, SAMPLES
@@ -43,6 +44,7 @@ CHECKERS: dict[str, Callable[[str, str], Any]] = {
     "opencode": lambda text, name: opencode_checker.check(text),
     "gemini": gemini_checker.check,
     "pi": pi_checker.check,
+    "qwen": qwen_checker.check,
 }
 FOLDERS = {
     "claude-code": "projects/-home-mira-code",
@@ -50,6 +52,7 @@ FOLDERS = {
     "opencode": "exports",
     "gemini": "tmp/project/chats",
     "pi": "--home-mira-code--",
+    "qwen": "projects/-home-mira-code/chats",
 }
 """Where each agent keeps its sessions below the folder that is synced."""
 KINDS = list(dict.fromkeys(sample.kind for sample in SAMPLES))

@@ -140,7 +140,7 @@ def test_reasoning_is_left_out_or_sent_as_reasoning(talk: Talk, agent: str) -> N
     talk.message(session, "user", "three")
     talk.message(session, "assistant", "done")
     found = lines(talk.db, session, agent)
-    where = {"gemini": "thoughts", "opencode": "reasoning"}.get(agent)
+    where = {"gemini": "thoughts", "opencode": "reasoning", "qwen": '"thought": true'}.get(agent)
     for line in found:
         text = json.dumps(line)
         if "SECRET" in text:

@@ -22,7 +22,7 @@ from tests.store.counted import counted
 from tests.store.talks import Talk
 
 HOMES = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini",
-         "pi": ".pi/agent/sessions"}  # fmt: skip
+         "pi": ".pi/agent/sessions", "qwen": ".qwen"}  # fmt: skip
 
 
 @pytest.fixture

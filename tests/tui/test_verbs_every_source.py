@@ -17,6 +17,7 @@ from tests.tui.verbs_app import running
 COMMANDS = {
     "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
     "opencode": "opencode import /", "pi": "pi --session ",
+    "qwen": "qwen --resume ",
 }  # fmt: skip
 
 
@@ -32,7 +33,8 @@ def library(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path, work = tmp_path / "library.db", tmp_path / "work"
     work.mkdir()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"):
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR", "QWEN_HOME",
+                 "QWEN_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

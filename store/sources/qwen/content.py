@@ -148,7 +148,7 @@ def settle(
         data["state"] = "output-denied"
         data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
     else:
-        data["state"], data["errorText"] = "output-error", text or status
+        data["state"], data["errorText"] = "output-error", text
     data["resultProviderMetadata"] = {"backscroll": extra}
     part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from store.conversation.wrapping import bare_aside, unwrapped_file
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.notices import told, told_parts
@@ -123,8 +124,11 @@ class Messages:
         if entry.id in self._tree.left:
             message.metadata["hidden_at"] = self._tree.left[entry.id]
         original = string(mapping(entry.data.get("forkedFrom")).get("messageUuid"))
+        exported = string(entry.exported.get("message"))
         if original is not None:
             message.inherited_from = original + message.source_id.removeprefix(entry.id)
+        elif exported is not None:
+            message.inherited_from = exported
         self.found.append(message)
 
     def _parts(self, entry: Entry, parts: list[dict[str, Any]]) -> list[PartDraft]:
@@ -133,8 +137,14 @@ class Messages:
 
     def _said(self, entry: Entry) -> None:
         """Add what a person typed, or the program told the model."""
+        if entry.exported.get("compaction") is True:
+            self._summarise(entry, words_of(entry.parts))
+            return
         if entry.subtype:
             self._notice(entry)
+            return
+        if entry.exported:
+            self._said_elsewhere(entry)
             return
         typed, files = _without_files(entry.parts)
         message = MessageDraft(entry.id, "user", entry.at, entry.at, {"origin": "human"})
@@ -145,6 +155,20 @@ class Messages:
             beside = MessageDraft(name, "user", entry.at, entry.at, {"origin": "meta"})
             beside.parts = self._parts(entry, files)
             self._add(entry, beside)
+
+    def _said_elsewhere(self, entry: Entry) -> None:
+        """Add what our export wrote: tags around text say what it was."""
+        origin = "meta" if entry.exported.get("aside") is True else "human"
+        message = MessageDraft(entry.id, "user", entry.at, entry.at, {"origin": origin})
+        for part in self._parts(entry, entry.parts):
+            if part.type == "text":
+                text = bare_aside(part.data["text"]) if origin == "meta" else part.data["text"]
+                file = unwrapped_file(text)
+                part.data["text"] = text
+                if file is not None:
+                    part.type, part.data = "file", file
+            message.parts.append(part)
+        self._add(entry, message)
 
     def _notice(self, entry: Entry) -> None:
         origin = "notification" if entry.subtype in _NOTICES else "meta"
@@ -241,13 +265,13 @@ class Messages:
     def _compact(self, entry: Entry) -> None:
         history, info = entry.payload.get("compressedHistory"), mapping(entry.payload.get("info"))
         first = mapping(history[0]) if isinstance(history, list) and history else {}
-        body: dict[str, Any] = {
-            "summary": words_of(first.get("parts")), "tail_start_id": None,
-            "auto": info.get("triggerReason") != "manual",
-        }  # fmt: skip
         before = info.get("originalTokenCount")
-        if isinstance(before, int) and before > 0:
-            body["pre_tokens"] = before
+        tokens = {"pre_tokens": before} if isinstance(before, int) and before > 0 else {}
+        self._summarise(entry, words_of(first.get("parts")),
+                        auto=info.get("triggerReason") != "manual", **tokens)  # fmt: skip
+
+    def _summarise(self, entry: Entry, summary: str, **more: Any) -> None:
+        body = {"summary": summary, "tail_start_id": None, "auto": False, **more}
         part = data_part("compaction", body, entry.at, entry.number)
         metadata = {"compaction": True}
         self._add(entry, MessageDraft(entry.id, "system", entry.at, entry.at, metadata, [part]))
@@ -268,7 +292,7 @@ class Messages:
         extra: dict[str, Any] = {"command": {"name": name, "args": args}}
         if is_output:
             extra["output"] = True
-        draft = MessageDraft(entry.id, "user", entry.at, entry.at,
+        draft = MessageDraft(entry.id, "system", entry.at, entry.at,
                              {"origin": "command", "backscroll": extra},
                              [text_part(text, entry.at, entry.number)])  # fmt: skip
         self._add(entry, draft)

@@ -51,6 +51,11 @@ class Entry:
         return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
     @property
+    def exported(self) -> dict[str, Any]:
+        """What our export says of the message that it is a copy of; empty for others."""
+        return mapping(self.data.get("backscroll"))
+
+    @property
     def event(self) -> dict[str, Any]:
         """The event of a telemetry record; empty for others."""
         return mapping(self.payload.get("uiEvent")) if self.subtype == "ui_telemetry" else {}

@@ -1,0 +1,1 @@
+"""Session files for Qwen Code."""
