@@ -368,6 +368,14 @@ def test_how_a_call_ended(
     assert (told or call.data["approval"]["reason"]) == words
 
 
+def test_only_an_id_of_its_own_names_an_answer(tmp_path: Path) -> None:
+    used = {"metrics": {"inputTokens": 9, "outputTokens": 1}}
+    session(tmp_path, said("assistant", "a", **used), said("assistant", "b", id="m0", **used),
+            said("assistant", "c", id=None, **used))  # fmt: skip
+    answers = [one.answer for one in grown.only(ClineSource(), tmp_path).messages]
+    assert [one.id if one else None for one in answers] == ["m0", None, None]
+
+
 def test_results_are_joined_by_id_and_one_is_missing(tmp_path: Path) -> None:
     session(tmp_path, said("assistant", use("a", "1"), use("b", "2"), use("c", "3")),
             said("user", result("two", "2")), said("user", result("one", "1")))  # fmt: skip

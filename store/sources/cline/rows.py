@@ -96,11 +96,11 @@ class SessionRows:
         """
         if session_id not in self._listed(database, problems):
             return {}
-        sql = f"SELECT * FROM {_TABLE} WHERE session_id = ?1 OR substr(session_id, 1, ?2) = ?3"
-        begin = session_id + CHILD
+        sql = f"SELECT * FROM {_TABLE} WHERE session_id = ? OR (session_id > ? AND session_id < ?)"
+        first, after = session_id + CHILD, session_id + CHILD[:-1] + chr(ord(CHILD[-1]) + 1)
         try:
             with self._databases.reading(Path(database)) as connection:
-                found = rows(connection, sql, (session_id, len(begin), begin))
+                found = rows(connection, sql, (session_id, first, after))
         except (StoreError, sqlite3.Error, OSError) as error:
             problems.append(Problem(database, 0, f"cannot be read: {error}"))
             return {}

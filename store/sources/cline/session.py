@@ -301,7 +301,7 @@ class Messages:
             self._add(MessageDraft(name, "system", at, at, {}, [error]), record)
             return
         draft = MessageDraft(name, "assistant", at, at, _answered(message), parts)
-        if "usage" in draft.metadata:
+        if "usage" in draft.metadata and name == message.get("id"):
             draft.answer = ApiAnswer(name)
         self._add(draft, record)
         for part in parts:
