@@ -18,6 +18,7 @@ from store.prices.estimating import AnswerUsage, estimate
 from store.prices.table import REQUEST_SIZES, PriceTable, tier_of
 from store.stats import counting, tables
 from store.stats.facts import COVERED, TOLD, Charge, count_session
+from store.stats.narrowing import Narrowed, narrowed
 from store.stats.selecting import Selection, Span
 from store.stats.tables import STATISTICS
 from store.system.paths import real_path
@@ -65,6 +66,7 @@ class Rollups:
         self.connection, self.coverage, self.prices = connection, coverage, prices
         self._texts: dict[int, str] = {}
         self._charges: dict[int, Charge] = {}
+        self._narrowed: tuple[tuple[object, ...], Narrowed] | None = None
         self._selection: tuple[tuple[object, ...], Selection] | None = None
 
     def select(
@@ -86,6 +88,18 @@ class Rollups:
                 self._selection = None
             self._selection = key, Selection(db, self, span, query, among)
         return self._selection[1]
+
+    def narrowed(self, db: Database, query: Query) -> Narrowed:
+        """Return what a query selects; the last one is kept, as words are searched for.
+
+        Args:
+            db: The store.
+            query: What narrows it.
+        """
+        key = query.terms, query.filters
+        if self._narrowed is None or self._narrowed[0] != key:
+            self._narrowed = key, narrowed(db, query)
+        return self._narrowed[1]
 
     def text(self, number: int) -> str:
         """Return a text by its number; "" if there is none."""

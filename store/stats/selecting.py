@@ -14,7 +14,6 @@ from store.engine.database import Database
 from store.language.query import Query
 from store.stats import edges
 from store.stats.figures import Figures
-from store.stats.narrowing import narrowed
 from store.stats.times import Buckets, years_sql
 from store.usage import KEYS
 
@@ -84,7 +83,7 @@ class Selection:
             sessions: Only these, by id; None for all.
         """
         self._stats, self._write = stats, stats.connection.execute
-        chosen = narrowed(db, query).among(sessions)
+        chosen = stats.narrowed(db, query).among(sessions)
         self.why = chosen.why
         self.span = _both(span, Span(chosen.start, chosen.end))
         self._tables = {table: table for table in edges.TABLES}

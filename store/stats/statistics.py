@@ -24,7 +24,6 @@ from store.language import dates
 from store.language.query import Query, quoted
 from store.queries.transcript import last_usage
 from store.stats.figures import Figures
-from store.stats.narrowing import narrowed
 from store.stats.rollups import Coverage, Rollups, open_rollups
 from store.stats.selecting import Order, Row, Selection, Span
 from store.stats.times import PERIODS, Buckets, Calendar, Period
@@ -312,7 +311,7 @@ def longest_turns(
         query: What narrows the sessions.
         limit: The most turns.
     """
-    chosen = narrowed(db, query)
+    chosen = stats.narrowed(db, query)
     start = max((each for each in (span.start, chosen.start) if each is not None), default=None)
     end = min((each for each in (span.end, chosen.end) if each is not None), default=None)
     rows = stats.connection.execute(

@@ -14,6 +14,7 @@ from store.engine.database import Database, in_transaction, open_database
 from store.language.query import parse
 from store.prices.table import Price, PriceTable
 from store.sources.registry import source
+from store.stats import rollups
 from store.stats.checking import check
 from store.stats.statistics import (
     ALWAYS,
@@ -497,3 +498,20 @@ def test_a_hosts_fork_is_no_copy_where_it_says_something_else(tmp_path: Path) ->
         talk.message(fork, "assistant", usage={"input": used})
     found = counted_by(talk.db, "session")
     assert (found[parent].answers, found[fork].answers, found[fork].copies) == (1, 4, 1)
+
+
+def test_words_are_searched_for_once_for_all_questions(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.message(talk.session(), "assistant", usage={"input": 10})
+    searched = []
+    narrow = rollups.narrowed
+    monkeypatch.setattr(
+        rollups, "narrowed", lambda db, query: searched.append(query.text) or narrow(db, query))
+    with open_rollups(talk.db) as stats:
+        for text in ("", "upload"):
+            query = parse(text, now=START)
+            for span in (ALWAYS, Span(0, START), ALWAYS):
+                figures(talk.db, stats, by="day", span=span, query=query, zone=UTC)
+                longest_turns(talk.db, stats, span=span, query=query)
+    assert searched == ["", "upload"]
