@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +20,10 @@ NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
                  "store.conversation.touched")
 """What no first screen shows: dialogs, and calls in words."""
 
+ROOMS_OF_LATER = ("store.stats", "store.prices", "store.sharing", "store.exports", "tui.serve")
+WITH_COMMANDS = ("tui.stats", "tui.share")
+"""Rooms of which the first screen needs the declarations of their commands alone."""
+
 FIRST_PAINT = """
 import asyncio, sys
 from pathlib import Path
@@ -30,7 +36,9 @@ class Probe(BackscrollApp):
     def _after_first_paint(self):
         view = self.main.sessions.view
         painted = "".join(view.render_line(y).text for y in range(20))
-        print("Session 0" in painted, sorted(set(sys.modules) & set(sys.argv[2:])))
+        print("Session 0" in painted, sorted(
+            name for name in sys.modules
+            if any(f"{name}.".startswith(f"{each}.") for each in sys.argv[2:])))
 
 async def run():
     request = browser_request(["--store", sys.argv[1]])
@@ -58,6 +66,17 @@ def test_rows_are_painted_before_slow_imports(tmp_path: Path) -> None:
 def test_the_first_screen_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(5))
     assert run(FIRST_PAINT, str(path), *NOT_YET_SHOWN) == "True []\n"
+
+
+def test_the_first_screen_waits_for_no_statistics_prices_and_sharing(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(5))
+    parts = [
+        f"{room}.{module.name}" for room in WITH_COMMANDS
+        for module in pkgutil.iter_modules(importlib.import_module(room).__path__)
+        if module.name != "commands"
+    ]
+    assert len(parts) > 8
+    assert run(FIRST_PAINT, str(path), *ROOMS_OF_LATER, *parts) == "True []\n"
 
 
 def test_no_process_is_asked_for_before_the_rows_are_painted(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ APP_COMMANDS: tuple[Command[EveryScreen], ...] = (
     _everywhere("stats", ("$", "f2"), "statistics",
                 "Show what was spent, on what, and when: cost, tokens, tools, time", "Read",
                 available=_no_dialog, run=lambda app: app.open_stats(),
-                also="stats usage cost tokens spending plot"),
+                also="stats usage cost tokens spending plot prices money budget plan limits"),
     _everywhere("theme", ("f9",), "theme", "Switch between the dark and the light theme",
                 "Screen", run=lambda app: app.switch_theme(),
                 also="dark light colours"),

@@ -196,13 +196,15 @@ class StatsScreen(StackedScreen):
             right.append((f"counted {coverage.counted:,} of {coverage.total:,} sessions  ", "tool"))
         elif model.running and not model.fresh:
             right.append((f"counting{glyphs().more}  ", "muted"))
-        if model.prices is not None and model.prices.date:
-            right.append((f"prices of {model.prices.date}", "muted"))
+        date = model.prices.date if model.prices is not None else ""
+        prices: Run = (f"prices of {date}", "muted")
+        if date:
+            right.append(prices)
         room = self.size.width - 4
         if width_of(left) + width_of(right) > room:
             left = left[:2]
-        if width_of(left) + width_of(right) > room and len(right) > 1:
-            right.pop()  # The date of the prices, which is the least of it.
+        if width_of(left) + width_of(right) > room and right and right[-1] == prices:
+            right.pop()
         if width_of(left) + width_of(right) > room:
             left = left[1:]
         self.query_one("#stacked-title", LineBar).show(Line(left, right))

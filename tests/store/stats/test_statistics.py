@@ -11,11 +11,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from store.engine.database import Database, in_transaction, open_database
-from store.language.query import parse
+from store.language.query import Query, parse
 from store.prices.table import Price, PriceTable
 from store.sources.registry import source
-from store.stats import rollups
+from store.stats import narrowing, rollups
 from store.stats.checking import check
+from store.stats.narrowing import Narrowed
 from store.stats.statistics import (
     ALWAYS,
     DIMENSIONS,
@@ -504,10 +505,14 @@ def test_words_are_searched_for_once_for_all_questions(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk.message(talk.session(), "assistant", usage={"input": 10})
-    searched = []
-    narrow = rollups.narrowed
-    monkeypatch.setattr(
-        rollups, "narrowed", lambda db, query: searched.append(query.text) or narrow(db, query))
+    searched: list[str] = []
+    narrow = narrowing.narrowed
+
+    def narrowed(db: Database, query: Query) -> Narrowed:
+        searched.append(query.text)
+        return narrow(db, query)
+
+    monkeypatch.setattr(rollups, "narrowed", narrowed)
     with open_rollups(talk.db) as stats:
         for text in ("", "upload"):
             query = parse(text, now=START)
