@@ -130,8 +130,28 @@ async def test_without_a_link_nothing_is_answered() -> None:
 async def test_a_new_link_replaces_one_that_was_not_used() -> None:
     async with visiting(enter=False) as visit:
         stale, fresh = visit.web.new_link(), visit.web.new_link()
-        assert await visit.status(stale.removeprefix(visit.url)) == 403
-        assert await visit.status(fresh.removeprefix(visit.url)) == 303
+        used: list[bool] = []
+        visit.web.used = lambda: used.append(True)
+        assert await visit.status(stale.removeprefix(visit.url)) == 403 and not used
+        assert await visit.status(fresh.removeprefix(visit.url)) == 303 and used == [True]
+
+
+async def test_only_the_page_itself_is_asked_for_again() -> None:
+    """Else a page whose cookie does not come would be asked for without end."""
+    async with visiting(enter=False) as visit:
+        for path, script in (("/", True), ("/?again", False), ("/x", False)):
+            async with visit.client.get(visit.url + path) as answer:
+                assert ("<script>" in await answer.text()) == script
+
+
+async def test_a_process_sends_the_page_nothing_but_what_is_drawn() -> None:
+    meta = b'{"type": "open_url", "url": "http://evil.example", "new_tab": true}'
+    packets = b"".join(
+        kind + len(content).to_bytes(4, "big") + content
+        for kind, content in ((b"M", meta), (b"P", b"x"), (b"D", b"drawn")))
+    script = f"import os; os.write(1, b'__GANGLION__\\n' + {packets!r}); os.read(0, 1)"
+    async with visiting(script) as visit, visit.terminal() as terminal:
+        assert await first_bytes(terminal) == "drawn"
 
 
 @pytest.mark.parametrize("host", [
@@ -211,6 +231,9 @@ async def test_every_answer_has_the_headers() -> None:
                     assert rule in policy
                 assert "script-src *" not in policy and "unsafe-eval" not in policy
                 assert answer.headers["Referrer-Policy"] == "no-referrer"
+                assert answer.headers["X-Frame-Options"] == "DENY"
+                for what in ("Opener", "Resource"):
+                    assert answer.headers[f"Cross-Origin-{what}-Policy"] == "same-origin"
                 assert answer.headers["X-Content-Type-Options"] == "nosniff"
                 assert answer.headers["Cache-Control"] == "no-store"
                 assert answer.headers["Server"] == "backscroll"
@@ -324,6 +347,27 @@ async def test_why_a_process_could_not_start_is_shown_without_its_controls() -> 
         assert "no such store" in visit.told[0]
 
 
+async def test_what_a_process_prints_as_errors_is_bounded() -> None:
+    async with visiting("import sys; sys.exit('x' * 200_000 + 'the end')") as visit:
+        async with visit.terminal() as terminal:
+            assert len(await first_bytes(terminal)) < 2 * browsing.MOST_ERRORS
+            await terminal.receive()
+        async with asyncio.timeout(60):
+            while not visit.told:
+                await asyncio.sleep(0)
+        assert visit.told[0].endswith("the end") and len(visit.told[0]) <= browsing.MOST_ERRORS
+
+
+async def test_an_odd_size_in_the_address_is_the_smallest() -> None:
+    async with visiting() as visit:
+        for size in ("9" * 5000, "-1", "NaN", "%D9%A3"):
+            path = f"/ws/{visit.key}?width={size}"
+            async with visit.client.ws_connect(
+                visit.url + path, headers={"Origin": visit.url}
+            ) as terminal:
+                assert (await first_bytes(terminal)).startswith("size 20 5 ")
+
+
 async def test_the_end_of_the_server_ends_the_processes() -> None:
     async with visiting() as visit:
         terminal = await visit.terminal()
@@ -425,11 +469,12 @@ async def test_a_request_that_names_two_hosts_or_origins_is_refused() -> None:
             head(visit, "/", "Origin: http://evil.example", own),
         ):  # fmt: skip
             assert " 403 " in await raw(visit, request)
+        assert " 403 " in await raw(visit, "GET / HTTP/1.0\r\n\r\n")
         assert await visit.refused(**{"Sec-WebSocket-Protocol": "chat"}) == 403
 
 
 async def test_malformed_requests_are_refused_and_print_nothing(
-    capfd: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Anybody can send them, before any cookie is looked at."""
     async with visiting(enter=False) as visit:
@@ -439,7 +484,7 @@ async def test_malformed_requests_are_refused_and_print_nothing(
             head(visit, "/\xff"), head(visit, "/", "Host: evil.example"),
         ):  # fmt: skip
             assert " 400 " in (await raw(visit, request)).splitlines()[0]
-        assert visit.told == []
+        assert visit.told == [] and caplog.records == []
     assert capfd.readouterr().err == ""
 
 
