@@ -544,6 +544,35 @@ def test_parameters_of_marked_up_calls_may_hold_tags(tmp_path: Path) -> None:
     assert call.data["input"] == {"path": "a.html", "content": "<p></content></p>"}
 
 
+def test_a_heading_of_several_lines_and_an_answer_that_was_chosen(tmp_path: Path) -> None:
+    asked = {"question": "Which?", "options": ["a", "b"], "selected": "b"}
+    call = "<execute_command><command>a\nb</command></execute_command>"
+    question = "<ask_followup_question><question>Which?</question></ask_followup_question>"
+    heading = "[ask_followup_question for 'Which?'] Result:\n<answer>\nb\n</answer>"
+    history = [
+        said("assistant", call, ts=AT + 1100),
+        said("user", "[execute_command for 'a\nb'] Result:\nCommand failed with exit code 2.\n",
+             ts=AT + 1200),
+        said("assistant", question, ts=AT + 2100), said("user", heading, ts=AT + 3000),
+    ]  # fmt: skip
+    shown = [shows("task", "go"), shows("api_req_started", {}), shows("api_req_started", {}),
+             shows("followup", asked, ask=True)]  # fmt: skip
+    for given in (history, history[:2]):
+        task(tmp_path, shown, given)
+        first, second = grown.calls(grown.only(ClineSource(), tmp_path).messages)
+        assert (grown.extra(first)["status"], grown.extra(first)["exit_code"]) == ("error", 2)
+        assert (second.type, second.data["output"]) == ("tool-ask_followup_question", "b")
+
+
+def test_many_tags_without_an_end_cost_little(tmp_path: Path) -> None:
+    tags = "".join(f"<{tag}>" * 20_000 for tag in ("task", "mode_notice", "read_file", "path"))
+    session(tmp_path / "one", said("user", tags))
+    path = task(tmp_path / "two", [], [said("user", tags, ts=AT), said("assistant", tags, ts=AT)])
+    path.unlink()
+    for place in ("one", "two"):
+        assert grown.only(ClineSource(), tmp_path / place)
+
+
 def test_a_task_is_read_without_the_file_of_what_was_shown(tmp_path: Path) -> None:
     path = task(tmp_path, [], [
         said("user", "<task>\ngo\n</task>", "<environment_details>\n<task>no</task>", ts=AT),

@@ -16,7 +16,7 @@ from store.sources.base.values import mapping, string
 
 _INPUT = re.compile(r"\s*<user_input(?: [^<>]*)?>")
 _INPUT_END = "</user_input>"
-_NOTICE = re.compile(r"<mode_notice>.*?</mode_notice>\s*", re.S)
+_NOTICE, _NOTICE_END = "<mode_notice>", "</mode_notice>"
 _REJECTED = "This tool call was rejected by the user"
 _ABORTED = "Command was aborted"
 _EXIT = re.compile(r"(?:Command exited|Command failed) with (?:exit )?code (\d{1,9})")
@@ -35,7 +35,9 @@ def typed(text: str) -> str:
     if begin is not None:
         inner, end, rest = text[begin.end() :].rpartition(_INPUT_END)
         text = inner + rest if end else rest
-    return _NOTICE.sub("", text) if "<mode_notice>" in text else text
+    before, notice, rest = text.partition(_NOTICE)
+    after = rest.partition(_NOTICE_END)
+    return before + after[2].lstrip() if notice and after[1] else text
 
 
 def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:

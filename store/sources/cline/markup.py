@@ -29,8 +29,9 @@ _CALL = re.compile(rf"<({'|'.join(_TOOLS)})>(.*?)(?:</\1>|\Z)", re.S)
 _PARAMETER = re.compile(r"<([a-z_]+)>")
 _LONG = frozenset({"content", "diff", "result", "response", "args", "arguments"})
 """Parameters whose text may hold tags: they end at the last closing one."""
-_HEADING = re.compile(r"\[([a-z_]+)(?: for [^\n]*?)?\] Result:(?:\n|\Z)")
-_SAID = re.compile(r"<(task|feedback|user_message|answer)>\n?(.*?)\n?</\1>", re.S)
+_HEADING = re.compile(r"\[([a-z_]+)(?: for .*?)?\] Result:(?:\n|\Z)", re.S)
+_SAID = re.compile(r"<(task|feedback|user_message|answer)>")
+_QUESTION = "ask_followup_question"
 _DENIED = "The user denied this operation"
 _FAILED = "The tool execution failed with the following error"
 _EXIT = re.compile(r"Command failed with exit code \d|Exit code: (?!0\b)\d")
@@ -66,7 +67,15 @@ def feedback_in(text: str) -> list[str]:
     """Return what a person said in a text that the program put together."""
     if text.startswith("<environment_details>"):
         return []
-    return [found[2] for found in _SAID.finditer(text)]
+    said: list[str] = []
+    at = 0
+    while begin := _SAID.search(text, at):
+        end = text.find(f"</{begin[1]}>", begin.end())
+        if end < 0:
+            break
+        said.append(text[begin.end() : end].strip("\n"))
+        at = end
+    return said
 
 
 def results_in(
@@ -97,6 +106,8 @@ def results_in(
         if found is not None:
             words = text[found.end() :]
             if words.strip():
+                if found[1] == _QUESTION:
+                    words = "\n".join(feedback_in(words)) or words
                 yield None, found[1], words, _outcome(words)
             else:
                 heading = found[1], text

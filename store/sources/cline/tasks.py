@@ -276,6 +276,8 @@ class _Task:
             name = "ask_followup_question"
         nth = sum(part.tool_call_id is not None for part in draft.parts)
         part = call_part(name, f"{draft.source_id}:{nth}", given, at, place)
+        if what == "followup" and string(given.get("selected")):
+            settle(part, "ok", given["selected"], at, place)
         draft.parts.append(part)
         self._shown_calls.append((draft, part))
 
@@ -400,7 +402,9 @@ class _Task:
                 self._wait()
                 return {"state": "waiting-approval", "from": "stored", "since": since}
             if what == "followup":
-                return {"state": "waiting-input", "from": "stored", "since": since}
+                answered = string(mapping(decoded(last.get("text"))).get("selected")) is not None
+                state, told = ("running", "guessed") if answered else ("waiting-input", "stored")
+                return {"state": state, "from": told, "since": since}
             if what == "api_req_failed":
                 return {"state": "error", "from": "stored", "since": since}
             return None
