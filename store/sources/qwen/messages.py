@@ -289,9 +289,8 @@ class Messages:
             self._quiet.append(entry.number)
             return
         name, _, args = line.partition(" ")
-        extra: dict[str, Any] = {"command": {"name": name, "args": args}}
-        if is_output:
-            extra["output"] = True
+        command = {"command": {"name": name, "args": args}}
+        extra: dict[str, Any] = {"output": True} if is_output else command
         draft = MessageDraft(entry.id, "system", entry.at, entry.at,
                              {"origin": "command", "backscroll": extra},
                              [text_part(text, entry.at, entry.number)])  # fmt: skip
