@@ -24,7 +24,7 @@ from tests.store.counted import counted
 SUFFIXES = (" (1)", " - Copy", " copy 2", " (mira's conflicted copy 2026-11-20)", "-renamed")
 NAMES = {
     "claude-code": "*.jsonl", "codex": "rollout-*.jsonl", "gemini": "session-*.json*",
-    "pi": "*.jsonl", "copilot": "events.jsonl", "aider": "*.md",
+    "pi": "*.jsonl", "qwen": "*-*.json*", "copilot": "events.jsonl", "aider": "*.md",
 }  # fmt: skip
 """The files of a source that hold sessions."""
 FILES = [sample for sample in SAMPLES if sample.kind in NAMES]

@@ -109,7 +109,7 @@ def session_draft(
     session_id = _session_id(path, tree, of_agent=of_agent)
     times = [entry.at for entry in tree.entries if entry.at]
     draft = SessionDraft(
-        f"{session_id}/{_agent_id(path)}" if of_agent else session_id,
+        f"{session_id}/{_first(tree, 'agentId') or _agent_id(path)}" if of_agent else session_id,
         path, KIND, min(times, default=0), max(times, default=0),
         workspace_root=_first(tree, "cwd"),
         messages=built.build(),
