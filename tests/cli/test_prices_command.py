@@ -41,6 +41,9 @@ def test_an_unknown_model_has_no_line(run: Run) -> None:
     assert found.code == 1
     assert "claude-opus-5-5 fast" in found.out
     assert found.err == "No price is known for 'mock-1\\x1b[31m'.\n"
+    found = run("prices", "Sonnet-4")
+    assert found.code == 1
+    assert found.err.startswith("No price is known for 'Sonnet-4'. There are claude-sonnet-4")
     found = run("prices", "mock-1", "--json")
     assert (found.code, found.json) == (1, {"models": [{"model": "mock-1", "lines": []}]})
 

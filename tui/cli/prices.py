@@ -49,6 +49,7 @@ LAYERS = ("config", "file", "package")
 _HEADS = ("input", "output", "read", "write 5m", "write 1h")
 _CELL = 10
 _WIDEST = 44
+_MOST_NAMED = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,8 +103,18 @@ def _print_models(table: PriceTable, options: argparse.Namespace) -> int:
         _print_lines(table, [line for _, lines in found for line in lines])
         for model, lines in found:
             if not lines:
-                note(f"No price is known for {with_escapes(repr(model))}.")
+                note(f"No price is known for {with_escapes(repr(model))}.{_hint(table, model)}")
     return 0 if all(lines for _, lines in found) else 1
+
+
+def _hint(table: PriceTable, part: str) -> str:
+    """Return which models have a text in their names, the shortest first, or ""."""
+    names = sorted({
+        with_escapes(line.pattern) for layer in table.layers for line in layer
+        if part and part.casefold() in line.pattern.casefold()
+    }, key=lambda name: (len(name), name))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f" There are {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
 
 
 def _lines_of(table: PriceTable, model: str) -> list[Price]:

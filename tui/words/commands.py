@@ -10,7 +10,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("tui.cli.sessions", "list sessions"),
     "search": ("tui.cli.search", "search everything that was typed, said, run and printed"),
     "show": ("tui.cli.show", "print a session as a transcript"),
-    "export": ("tui.cli.export", "write a session as JSON, Markdown or an agent's file"),
+    "export": ("tui.cli.export", "write a session as a page, Markdown, JSON or an agent's file"),
     "import": ("tui.cli.imports", "import exported sessions"),
     "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),
     "rewind": ("tui.cli.rewind", "hide the messages after one"),
