@@ -12,7 +12,7 @@ import pytest
 
 from store.engine.database import Database, in_transaction, open_database
 from store.language.query import Query, parse
-from store.prices.table import Price, PriceTable
+from store.prices.table import Above, Price, PriceTable
 from store.sources.registry import source
 from store.stats import narrowing, rollups
 from store.stats.checking import check
@@ -520,3 +520,30 @@ def test_words_are_searched_for_once_for_all_questions(
                 figures(talk.db, stats, by="day", span=span, query=query, zone=UTC)
                 longest_turns(talk.db, stats, span=span, query=query)
     assert searched == ["", "upload"]
+
+
+@pytest.mark.parametrize(("written", "usd"), [
+    # 100,000 x 1 + 60,000 x 0.1 + 40,000 x 1.25 + 10 x 10, and twice as much above.
+    (40_000, 0.1561), (40_001, 2 * 0.15610125),
+])  # fmt: skip
+def test_a_request_is_larger_by_what_it_writes_to_the_cache_too(
+    own_talk: Talk, written: int, usd: float
+) -> None:
+    above = Above(200_000, 2.0, 20.0, 0.2, 2.5, 4.0)
+    prices = PriceTable([[Price(1.0, 10.0, 0.1, 1.25, 2.0, above=(above,), pattern="m")]])
+    own_talk.message(own_talk.session(), "assistant", usage={
+        "input": 100_000, "cache_read": 60_000, "cache_write": written, "output": 10})  # fmt: skip
+    with open_rollups(own_talk.db, prices) as stats:
+        whole = figures(own_talk.db, stats, by=None, span=ALWAYS, query=parse("", now=0),
+                        zone=UTC).whole  # fmt: skip
+    assert whole.cost_usd == pytest.approx(usd)
+
+
+def test_no_more_is_kept_for_an_hour_than_is_written(own_talk: Talk) -> None:
+    prices = PriceTable([[Price(1.0, 10.0, 0.1, 1.25, 2.0, pattern="m")]])
+    own_talk.message(own_talk.session(), "assistant", usage={"cache_write": 1_000_000},
+                     usage_details={"cache_write_1h": 3_000_000})  # fmt: skip
+    with open_rollups(own_talk.db, prices) as stats:
+        whole = figures(own_talk.db, stats, by=None, span=ALWAYS, query=parse("", now=0),
+                        zone=UTC).whole  # fmt: skip
+    assert whole.cost_usd == pytest.approx(2.0)
