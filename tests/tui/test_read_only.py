@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,9 +54,18 @@ def changes(group: str, command_id: str) -> bool:
     return changing or command_id in ("app.mark", "search.save")
 
 
-async def test_every_verb_refuses_and_nothing_is_written(tmp_path: Path) -> None:
+async def test_every_verb_refuses_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = make_store(tmp_path / "s.db", TALK)
-    before = files(tmp_path)
+    before, make_folder = files(tmp_path), tempfile.mkdtemp
+    copies: list[str] = []
+
+    def counted(*given: Any, **more: Any) -> str:
+        copies.append(str(make_folder(*given, **more)))
+        return copies[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", counted)  # As for a pager or an editor.
     async with running(path, limits=SERVED) as run:
         assert "read only" in drawn(run.app.screen).splitlines()[0]
         seen = set()
@@ -78,7 +89,7 @@ async def test_every_verb_refuses_and_nothing_is_written(tmp_path: Path) -> None
         assert {"list.archive", "transcript.fork", "inspector.edit", "tree.label", "app.undo",
                 "app.mark", "app.continue", "app.import", "app.forget", "stats.save",
                 "share.write"} <= seen
-    assert files(tmp_path) == before
+    assert files(tmp_path) == before and copies == []
 
 
 def test_whatever_saves_a_file_or_starts_a_program_is_tried_here() -> None:
