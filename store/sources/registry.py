@@ -11,6 +11,7 @@ from store.errors import NotFound, StoreError
 from store.sources.aider import AiderSource
 from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
+from store.sources.chatgpt import ChatgptSource
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.cline import ClineSource
 from store.sources.codex import CodexSource
@@ -55,6 +56,7 @@ def all_sources() -> tuple[Source, ...]:
         HubSource(),
         LionagiSource(),
         VibenSource(),
+        ChatgptSource(),
     )
 
 

@@ -51,7 +51,7 @@ def session_to_write(
     path = source.get("path")
     if path is None or path == prepared.path or source.get(PARTIAL) or prepared.partial:
         return prepared
-    if prepared.first_record:
+    if prepared.first_record or prepared.holds_stored:
         return prepared
     stored = _stored_marks(connection, prepared.id)
     found_at = _found_at(connection, prepared)

@@ -76,6 +76,7 @@ def prepare(
         keeps_records=keep_originals,
         names_count=draft.names_count,
         partial=draft.partial,
+        holds_stored=draft.holds_stored,
         tells_title=draft.tells_title,
     )
     _lay_out(prepared, kind, draft, keep_originals, memory, carried, until)

@@ -46,6 +46,7 @@ class PreparedSession:
         keeps_records: Whether the original records are kept, in ``blocks``.
         names_count: Whether ``message_names`` are only positions in the session.
         partial: Whether it was read from another file than the session's own.
+        holds_stored: Whether it contains all that is stored of the session.
         tells_title: Whether a missing title means that the source removed it.
         refs: Message id and ``records_json``, for messages that refer to records.
         first_record: If not 0, the rows are only those of messages that begin at this record
@@ -82,4 +83,5 @@ class PreparedSession:
     keeps_records: bool = True
     names_count: bool = False
     partial: bool = False
+    holds_stored: bool = False
     tells_title: bool = False

@@ -97,7 +97,8 @@ def _compacted(data: dict[str, Any]) -> Iterator[Event]:
 
 
 def _call(data: dict[str, Any], tells_failure: bool) -> Event:
-    name = data.get("toolName") or data["type"].removeprefix("tool-")
+    # Other agents take no dots and the like in the names of tools.
+    name = re.sub(r"[^\w-]", "_", data.get("toolName") or data["type"].removeprefix("tool-"))
     given, state = data.get("input"), data.get("state")
     given = given if isinstance(given, dict) else {} if given is None else {"input": given}
     failed = state != "output-available" or _really_failed(data)

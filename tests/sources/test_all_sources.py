@@ -233,16 +233,18 @@ def test_other_places_can_be_named(sample: Sample, tmp_path: Path) -> None:
 
 
 def test_the_command_lists_each(found_at_home: Path, run: Run, tmp_path: Path) -> None:
-    hub = FIRST["hub"].copied(tmp_path / "hub").root
+    named = {kind: FIRST[kind].copied(tmp_path / "named").root for kind in KINDS
+             if kind not in HOMES}  # fmt: skip
     config = found_at_home / ".config" / "backscroll" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(f'[sources]\ndisabled = ["pi"]\n[sources.paths]\nhub = ["{hub}"]\n')
+    paths = "".join(f'{kind} = ["{path}"]\n' for kind, path in named.items())
+    config.write_text(f'[sources]\ndisabled = ["pi"]\n[sources.paths]\n{paths}')
     assert run("sync").code == 0
     listed = run("sources", "--json", "--problems").json
     places = {place["kind"]: place for place in listed if place["found"]}
     assert set(places) == set(KINDS)
     for kind, place in places.items():
-        path = hub if kind == "hub" else found_at_home / HOMES[kind]
+        path = named[kind] if kind in named else found_at_home / HOMES[kind]
         assert place["path"] == str(path) and place["files"] > 0
         assert place["size_bytes"] > 0 and place["changed_at"] > 0
         assert place["enabled"] == (kind != "pi")

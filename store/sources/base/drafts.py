@@ -131,6 +131,8 @@ class SessionDraft:
             is, so that another one has it where something before it was taken out.
         partial: Whether this is what something beside the session's own files says about it: an
             index, a list of prompts. It never takes the place of what those files told.
+        holds_stored: Whether it was made with all that the library has of the session, so that
+            it takes the place of that, whichever file that was read from.
         tells_title: Whether what holds the session's title was read: one that was given before
             and is not there now was taken back. Otherwise its file may be gone, and it stays.
     """
@@ -154,4 +156,5 @@ class SessionDraft:
     archived_at: int | None = None
     names_count: bool = False
     partial: bool = False
+    holds_stored: bool = False
     tells_title: bool = False
