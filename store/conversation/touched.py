@@ -53,7 +53,7 @@ EDITORS = frozenset({
     "notebookedit", "str_replace_editor", "str_replace_based_edit_tool", "edit_file",
     "search_replace", "fileedit", "file_edit", "multi_edit", "notebook_edit", "filepatch",
     "replace_string_in_file", "insert_edit_into_file", "editor_tool",
-    "editor", "replace_in_file", "apply_diff", "insert_content",
+    "editor", "file_editor", "replace_in_file", "apply_diff", "insert_content",
 })
 WRITERS = frozenset({
     "write", "write_file", "create", "create_file", "filewrite", "file_write", "fs_write",

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID as UUIDValue
 
 from store.engine.database import Database
 from store.errors import Refused
@@ -24,6 +25,7 @@ from store.system.programs import CommandLine, find
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
 _GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
 _CLINE_ID = re.compile(r"\d{13}(?:_[0-9A-Za-z]{1,16})?")
+_HEX_ID = re.compile(r"[0-9a-f]{32}")
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
 
@@ -71,6 +73,10 @@ def _by_resume(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume", session_id)
 
 
+def _by_dashed(command: CommandLine, session_id: str) -> CommandLine:
+    return command.separate("--resume", str(UUIDValue(session_id)))
+
+
 def _by_session_id(command: CommandLine, session_id: str) -> CommandLine:
     return command.flag("session").flag("--resume").separate("--session-id", session_id)
 
@@ -115,6 +121,10 @@ def _in_goose_folder(path: Path, place: Place) -> bool:
     return path.name == "sessions.db" and real_path(path).parent == _first_root("goose", place)
 
 
+def _in_openhands_folder(path: Path, place: Place) -> bool:
+    return real_path(path).parent.parent == _first_root("openhands", place)
+
+
 def _first_root(kind: str, place: Place) -> Path:
     from store.sources.registry import source
 
@@ -133,6 +143,9 @@ OWN_SESSIONS = {
                     ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")),
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
+        OwnSessions("openhands", "OpenHands", "openhands", _HEX_ID, _by_dashed,
+                    _in_openhands_folder,
+                    ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),
     )
 }  # fmt: skip

@@ -25,6 +25,7 @@ from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
 from store.sources.opencode import KiloSource, OpencodeSource
+from store.sources.openhands import OpenHandsSource
 from store.sources.pi import PiSource
 from store.sources.qwen import QwenSource
 from store.sources.viben import VibenSource
@@ -44,6 +45,7 @@ def all_sources() -> tuple[Source, ...]:
         LlmSource(),
         GooseSource(),
         ZedSource(),
+        OpenHandsSource(),
         DroidSource(),
         AmpSource(),
         ContinueSource(),

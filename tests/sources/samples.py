@@ -82,6 +82,7 @@ SAMPLES = (
     Sample("qwen", "qwen/qwen", home=".qwen", ids=("uuid", "parentUuid")),
     Sample("qwen", "qwen/legacy-0.1.4", workspace=False, ids=("id",)),
     Sample("zed", "zed", home=".local/share/zed", ids=("id",)),
+    Sample("openhands", "openhands/conversations", home=".openhands/conversations", ids=("id",)),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),
