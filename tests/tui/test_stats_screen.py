@@ -257,7 +257,6 @@ async def test_what_is_written_is_counted_and_the_selection_stays(store: Path) -
 async def test_figures_are_saved_as_csv(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "by-model.csv"
     async with statistics(store, "w", "down", "enter") as (run, _screen):
-        await run.press("home", *["delete"] * 300)
         field = run.app.screen.query_one("TextLine")
         field.value = str(path)  # type: ignore[attr-defined]
         await run.press("enter")
