@@ -16,8 +16,8 @@ from typing import Any
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import LINES, Depends, entries_of
 from store.sources.base.json_lines import LineError, Record, parse_line
-from store.sources.base.json_values import parse_json
-from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp, Library, Problem
+from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp, Library
+from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.droid.messages import Messages, tokens_of
@@ -49,40 +49,8 @@ class Kept:
         return self.built
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The file of settings beside a session's lines.
-
-    Attributes:
-        body: Its bytes; None where it is missing or damaged.
-        data: What it says; empty without a body.
-    """
-
-    body: bytes | None = None
-    data: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: str, body: bytes | None, problems: list[Problem]) -> Settings:
-        """Return what a settings file says.
-
-        Args:
-            path: The file, for problems.
-            body: Its bytes; None where there is none.
-            problems: Takes what is wrong with it.
-        """
-        if body is None:
-            return cls()
-        try:
-            value, repaired = parse_json(body)
-        except LineError as error:
-            problems.append(Problem(path, 0, str(error)))
-            return cls()
-        problems += [Problem(path, 0, repaired)] if repaired else []
-        return cls(body, mapping(value))
-
-
 def session_draft(
-    path: str, records: list[bytes], built: Messages, settings: Settings,
+    path: str, records: list[bytes], built: Messages, settings: SideFile,
     library: Library, depends: Depends,
 ) -> SessionDraft:
     """Return the draft of a file's session.
@@ -216,7 +184,7 @@ class Parent:
             self._depends.looked.append(FileStamp.now(path))
             try:
                 with open_regular(path) as file:
-                    return tokens_of(Settings.read(path, file.readall(), []).data) or {}
+                    return tokens_of(SideFile.read(path, file.readall(), []).data) or {}
             except OSError:
                 pass
         self._depends.wants.add(SPENT + self.id)

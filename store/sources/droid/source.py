@@ -26,8 +26,9 @@ from store.sources.base.growing import (
 )
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.side_file import SideFile
 from store.sources.base.values import string
-from store.sources.droid.session import KIND, SETTINGS, Kept, Settings, session_draft
+from store.sources.droid.session import KIND, SETTINGS, Kept, session_draft
 from store.system.paths import expanded
 
 _FILES_LOOKED_AT = 20
@@ -127,7 +128,7 @@ def _build(
             problems += [Problem(path, 0, "no line is one of a session")] if file.lines else []
             continue
         beside = path.removesuffix(LINES) + SETTINGS
-        settings = Settings.read(beside, files.bodies.get(beside), problems)
+        settings = SideFile.read(beside, files.bodies.get(beside), problems)
         drafts.append(session_draft(path, file.records, built, settings, library, depends))
     return drafts
 

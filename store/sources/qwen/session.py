@@ -13,9 +13,9 @@ from typing import Any
 
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import LINES, Depends, entries_of
-from store.sources.base.json_lines import LineError, Record
-from store.sources.base.json_values import parse_json
-from store.sources.base.protocol import Fact, FileStamp, Library, Problem
+from store.sources.base.json_lines import Record
+from store.sources.base.protocol import Fact, FileStamp, Library
+from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, string
 from store.sources.qwen.messages import Messages, was_stopped
@@ -55,40 +55,8 @@ class Kept:
         return self.built
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """What the file beside a subagent's records says.
-
-    Attributes:
-        body: Its bytes; None where it is missing or damaged.
-        data: What it says; empty without a body.
-    """
-
-    body: bytes | None = None
-    data: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: str, body: bytes | None, problems: list[Problem]) -> Agent:
-        """Return what such a file says.
-
-        Args:
-            path: The file, for problems.
-            body: Its bytes; None where there is none.
-            problems: Takes what is wrong with it.
-        """
-        if body is None:
-            return cls()
-        try:
-            value, repaired = parse_json(body)
-        except LineError as error:
-            problems.append(Problem(path, 0, str(error)))
-            return cls()
-        problems += [Problem(path, 0, repaired)] if repaired else []
-        return cls(body, mapping(value))
-
-
 def session_draft(
-    path: str, lines: list[Record], records: list[bytes], kept: Kept, agent: Agent,
+    path: str, lines: list[Record], records: list[bytes], kept: Kept, agent: SideFile,
     library: Library, depends: Depends,
 ) -> SessionDraft | None:
     """Return the draft of a file's session; None where it has no record.

@@ -30,6 +30,7 @@ from store.sources.base.growing import (
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.side_file import SideFile
 from store.sources.base.values import mapping, string
 from store.sources.qwen.older import holds_session, is_older, older_draft
 from store.sources.qwen.session import (
@@ -38,7 +39,6 @@ from store.sources.qwen.session import (
     KIND,
     META,
     SUBAGENTS,
-    Agent,
     Kept,
     is_agent,
     session_draft,
@@ -150,7 +150,7 @@ def _build(
     drafts: list[SessionDraft] = []
     for path, file in files.lines.items():
         beside = path.removesuffix(LINES) + META
-        agent = Agent.read(beside, files.bodies.get(beside), problems)
+        agent = SideFile.read(beside, files.bodies.get(beside), problems)
         draft = session_draft(path, file.lines, file.records, kept[path], agent, library, depends)
         if draft is not None:
             drafts.append(draft)
