@@ -309,6 +309,35 @@ def test_what_no_answer_used_is_one_more_answer(talk: Talk) -> None:
     assert (used.metadata["cost_usd"], used.metadata["model"]["model_id"]) == (0.5, "m")
 
 
+def test_what_a_condensation_used_is_an_answer_of_its_own(talk: Talk) -> None:
+    talk.prompt(text("go"))
+    talk.event("Condensation", forgotten_event_ids=[], summary="s", llm_response_id="r")
+    counts = {"prompt_tokens": 10, "completion_tokens": 4}
+    talk.state(condenser={"model_name": "openai/m", "accumulated_token_usage": counts,
+                          "token_usages": [{"response_id": "r", **counts}]})  # fmt: skip
+    (used,) = [one for one in talk.read().messages if "usage" in one.metadata]
+    assert (used.role, used.metadata["backscroll"]["initiator"]) == ("assistant", "condenser")
+    assert used.metadata["usage"]["input"] == 10
+
+
+def test_an_event_that_is_lost_comes_from_the_library(talk: Talk, tmp_path: Path) -> None:
+    paths = [talk.event("PauseEvent")]
+    talk.call(action={"command": "ls"})
+    talk.observe("a.txt")
+    paths += sorted((talk.folder / "events").iterdir())[-1:]
+    database = open_database(tmp_path / "library.db", create=True)
+    Sync(database).run([Target(OpenHandsSource(), talk.root)])
+    said = "SELECT data_json FROM chat_parts ORDER BY id"
+    before = database.connection.execute(said).fetchall()
+    for path in paths:
+        path.unlink()
+    talk.prompt(text("more"))
+    Sync(database).run([Target(OpenHandsSource(), talk.root)])
+    after = database.connection.execute(said).fetchall()
+    assert set(before) < set(after) and len(before) == 2
+    database.close()
+
+
 def test_nothing_secret_of_the_state_is_kept(talk: Talk, tmp_path: Path) -> None:
     talk.prompt(text("go"))
     database = open_database(tmp_path / "library.db", create=True)

@@ -113,10 +113,7 @@ class Messages:
         body = {"summary": string(event.data.get("summary")) or "", "tail_start_id": None,
                 "auto": True}  # fmt: skip
         part = data_part("compaction", body, at, record)
-        draft = self._add(event, "system", {"compaction": True}, [part], at, record)
-        response = string(event.data.get("llm_response_id"))
-        if response is not None:
-            self.responses.setdefault(response, draft)
+        self._add(event, "system", {"compaction": True}, [part], at, record)
 
     def _message(self, event: Event, at: int, record: int) -> None:
         said = mapping(event.data.get("llm_message"))
@@ -134,7 +131,7 @@ class Messages:
         """Add parts to the answer of a response, a new one where it has none."""
         response = string(event.data.get("llm_response_id"))
         known = self.responses.get(response) if response is not None else None
-        if known is None or known.role != "assistant":
+        if known is None:
             known = self._add(event, "assistant", {}, parts, at, record)
             if response is not None:
                 self.responses[response] = known
