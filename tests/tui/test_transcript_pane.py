@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
+from store.config import Settings
 from store.engine.changes import Moved
 from store.queries import transcript as queries
 from store.queries.sessions import get
@@ -30,6 +31,7 @@ NOW = 1_796_000_000_000
 
 class Harness(CommandApp):
     ENABLE_COMMAND_PALETTE = False
+    settings = Settings()
 
     @property
     def commands(self) -> CommandTable:
