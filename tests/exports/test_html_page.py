@@ -283,3 +283,12 @@ async def test_ten_thousand_parts_are_found_folded_and_walked(
     await page.press("t", "[")
     assert await page.until(f"{HERE} && {HERE}.id") == "m-m1110"
     assert page.problems == []
+
+
+async def test_the_policy_allows_nothing_else(chromium: Chromium, demo_page: str) -> None:
+    page = await chromium.open(demo_page)
+    policy = await page.evaluate("document.querySelector('meta[http-equiv]').content")
+    rules = [re.sub(r"'sha256-[^']+'", "HASH", each.strip()) for each in policy.split(";")]
+    assert rules == [
+        "default-src 'none'", "style-src HASH", "script-src HASH", "img-src data:",
+        "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'"]

@@ -183,3 +183,11 @@ def test_the_original_records_of_an_agent_are_masked_too(tmp_path: Path) -> None
     assert key not in masked and password not in masked and "[masked " in masked
     assert [json.loads(line)["type"] for line in masked.splitlines()] == [
         json.loads(line)["type"] for line in plain.splitlines()]
+
+
+def test_keys_of_json_are_masked_and_a_text_of_json_stays_json() -> None:
+    token, password = "ghp_" + "a1B2" * 9, "Zx9" + "L4I85fRdI"
+    assert token not in json.dumps(Masks().mask_json({token: 1}))
+    masks = Masks(Masking(own_rules={"quoted": r'"a":"b"'}))
+    assert isinstance(json.loads(masks.mask(json.dumps({"a": "b"}, separators=(",", ":")))), dict)
+    assert len({Masks().mask(f"password={each}") for each in (password, password + "1")}) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from store.engine.opening import open_target
+from store.exports.registry import FORMATS
+from store.sharing.masks import Masking
 from tests.tui.seeded import SESSION, message_id
 from tests.tui.test_masked_view import KEY, PASSWORD, secretive
 from tests.tui.verbs_app import Running, drawn, running
-from tui.share.outgoing import Outgoing
+from tui.share.outgoing import Choices, Outgoing
 from tui.share.screen import ShareScreen
 
 
@@ -144,3 +148,13 @@ async def test_a_session_that_is_gone_is_told(tmp_path: Path) -> None:
         screen._outgoing.sessions[:] = ["gone"]  # type: ignore[index]
         await run.press("enter")
         assert "No session with id" in drawn(run.app.screen)
+
+
+def test_choices_are_laid_over_what_the_config_masks(tmp_path: Path) -> None:
+    outgoing = Outgoing(
+        secretive(tmp_path / "s.db"), (SESSION,), None, Masking(let_through=frozenset({KEY})))
+    with closing(open_target(outgoing.store)) as database:
+        made = outgoing.prepared(database, Choices(
+            FORMATS["html"], images=False, emails=True, let_through=frozenset({PASSWORD})))
+    assert made.masks.masking.emails and made.reading.largest_image == 0
+    assert made.masks.masking.let_through == {KEY, PASSWORD}
