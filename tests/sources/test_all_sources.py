@@ -250,7 +250,8 @@ def test_the_command_lists_each(found_at_home: Path, run: Run, tmp_path: Path) -
         assert place["enabled"] == (kind != "pi")
         assert (place["sessions"] > 0) == (kind != "pi")
         assert len(place["problem_list"]) == place["problems"]
-    assert {kind for kind, place in places.items() if place["problems"]} == {"y-agent", "viben"}
+    assert {kind for kind, place in places.items() if place["problems"]} == {
+        "y-agent", "viben", "zed"}
     kinds = {session["source"]["kind"] for session in run("sessions", "--json").json}
     assert kinds == set(KINDS) - {"pi"}
 
