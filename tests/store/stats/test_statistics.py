@@ -547,3 +547,14 @@ def test_no_more_is_kept_for_an_hour_than_is_written(own_talk: Talk) -> None:
         whole = figures(own_talk.db, stats, by=None, span=ALWAYS, query=parse("", now=0),
                         zone=UTC).whole  # fmt: skip
     assert whole.cost_usd == pytest.approx(2.0)
+
+
+def test_thinking_costs_what_output_does_and_no_tokens_cost_nothing_known(own_talk: Talk) -> None:
+    session = own_talk.session()
+    own_talk.message(session, "assistant", usage={"output": 100_000, "reasoning": 200_000})
+    own_talk.message(session, "assistant", usage={"input": 0})
+    with open_rollups(own_talk.db, PRICES) as stats:
+        whole = figures(own_talk.db, stats, by=None, span=ALWAYS, query=parse("", now=0),
+                        zone=UTC).whole  # fmt: skip
+    assert whole.cost_usd == pytest.approx(3.0)
+    assert (whole.estimated_answers, whole.unknown_answers) == (1, 1)
