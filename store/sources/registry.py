@@ -12,6 +12,7 @@ from store.sources.aider import AiderSource
 from store.sources.amp import AmpSource
 from store.sources.base.protocol import Program, Source
 from store.sources.chatgpt import ChatgptSource
+from store.sources.claude_ai import ClaudeAiSource
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.cline import ClineSource
 from store.sources.codex import CodexSource
@@ -59,6 +60,7 @@ def all_sources() -> tuple[Source, ...]:
         LionagiSource(),
         VibenSource(),
         ChatgptSource(),
+        ClaudeAiSource(),
     )
 
 

@@ -91,6 +91,7 @@ SAMPLES = (
     Sample("lionagi", "lionagi/state.db", home=".lionagi/state.db", workspace=False),
     Sample("viben", "viben/.viben", home=".viben", ids=("id",)),
     Sample("chatgpt", "chatgpt/folder", workspace=False),
+    Sample("claude-ai", "claude-ai/folder", workspace=False),
 )
 FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
 """The one of each kind that is tried where one is enough."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
@@ -140,6 +140,9 @@ class Conversation:
 class ChatExports(Source):
     """A source of exports; its class says what a conversation is and makes sessions of them."""
 
+    unread: ClassVar[str] = ""
+    """The folder of an export with chats in a form that is not read."""
+
     def __init__(self) -> None:
         """Make a source."""
         self._library: Library = NoLibrary()
@@ -235,6 +238,10 @@ class ChatExports(Source):
                 told.append(Problem(path, 0, _reason(error)))
         for name in getattr(archive, "outside", ()):
             told.append(Problem(path, 0, f"{name[:200]} names a place outside, left out"))
+        if found and self.unread:
+            beside = [name for name in archive.names() if f"/{self.unread}" in f"/{name}"]
+            reason = f"{len(beside)} files in {self.unread} are not read"
+            told += [Problem(path, 0, reason)] if beside else []
         problems += told
         self._files[path] = stamp, found, told
         return found

@@ -46,7 +46,7 @@ def newest_leaf(nodes: Sequence[TreeNode]) -> str | None:
     """Return the message with no other behind it that is the latest; None where there is none."""
     inner = {node.parent for node in nodes}
     leaves = [node for node in nodes if node.id not in inner] or list(nodes)
-    return max(leaves, key=lambda node: node.at or 0).id if leaves else None
+    return max(reversed(leaves), key=lambda node: node.at or 0).id if leaves else None
 
 
 def laid_out(nodes: Sequence[TreeNode], path: Sequence[str], start: int) -> list[LaidOut]:
