@@ -37,7 +37,6 @@ from store.sources.zed import ZedSource
 def all_sources() -> tuple[Source, ...]:
     """Return one of each source, in the order in which they are asked what a path is."""
     return (
-        QwenSource(),
         ClaudeCodeSource(),
         CodexSource(),
         OpencodeSource(),
@@ -51,6 +50,7 @@ def all_sources() -> tuple[Source, ...]:
         AmpSource(),
         ContinueSource(),
         ClineSource(),
+        QwenSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -374,3 +374,14 @@ async def stop_piped(process: asyncio.subprocess.Process, patience_s: float) -> 
     except TimeoutError:
         process.kill()
         await process.wait()
+
+
+def open_page(path: Path) -> None:
+    """Open one of our own pages in the person's web browser; it may take long to start.
+
+    Args:
+        path: A file that this program wrote.
+    """
+    import webbrowser
+
+    webbrowser.open(path.as_uri())

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from html import escape
@@ -21,7 +20,7 @@ from aiohttp.http import HttpProcessingError
 
 from store.errors import Refused
 from store.system.locations import private_folder, scratch_dir
-from store.system.programs import CommandLine
+from store.system.programs import CommandLine, open_page
 from tui.serve.gate import Gate, is_any, is_loopback
 from tui.serve.web import Web
 from tui.start.problems import keep, reason
@@ -113,7 +112,7 @@ class Served:
         try:
             write_link(path, url)
             # Some ways to open it last as long as the web browser does.
-            Thread(target=webbrowser.open, args=(path.as_uri(),), daemon=True).start()
+            Thread(target=open_page, args=(path,), daemon=True).start()
             yield
         finally:
             path.unlink(missing_ok=True)

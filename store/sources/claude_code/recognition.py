@@ -9,6 +9,7 @@ from typing import Any
 
 from store.sources.base.json_lines import records_of
 from store.sources.base.prompt_history import NAME
+from store.sources.base.values import mapping
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.typed import is_history
 from store.system.paths import open_regular
@@ -53,6 +54,10 @@ def _is_of_session(data: dict[str, Any]) -> bool:
     rows = ("user", "assistant", "system", "attachment", "progress")
     return (
         kind in rows
+        # Qwen Code's rows, which are near to these, have Gemini's messages or payloads.
+        and not data.keys() & {"systemPayload", "provenance"}
+        and mapping(data.get("message")).get("role") != "model"
+        and "parts" not in mapping(data.get("message"))
         and string(data.get("uuid")) is not None
         and "parentUuid" in data
         and ("isSidechain" in data or string(data.get("sessionId")) is not None)
