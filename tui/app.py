@@ -239,7 +239,13 @@ class BackscrollApp(CommandOwner, CommandApp):
     def show_in_list(
         self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
     ) -> None:
-        """Show the sessions of a query in the list; see ``Host``."""
+        """Show the sessions of a query in the list; see ``Host``.
+
+        Args:
+            query: As it is typed into the filter.
+            sessions: Reads their rowids.
+            back: Where escape leads.
+        """
         self.main.show_in_list(query, sessions, back)
 
     def _made_search(self) -> tuple[SearchModel, Tour]:

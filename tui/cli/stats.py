@@ -96,7 +96,7 @@ _PERIODS = ("hour", "day", "week", "month")
 _LIVE_S = 1.0
 """Seconds for which a quick line counts what is not counted yet."""
 _QUIET_S, _TOLD_EVERY_S = 0.5, 0.1
-"""Seconds before the progress of the counting is told, and between."""
+"""Seconds before the progress of the counting shows, and between two of its lines."""
 _LONG_S = 5.0
 """Seconds of counting after which it is said how the next time is quick."""
 _WIDE = 110

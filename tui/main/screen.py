@@ -212,7 +212,13 @@ class MainScreen(CommandPane, Screen[None]):
     def show_in_list(
         self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
     ) -> None:
-        """Show the sessions of a query in the list; see ``Host``."""
+        """Show the sessions of a query in the list; see ``Host``.
+
+        Args:
+            query: As it is typed into the filter.
+            sessions: Reads their rowids.
+            back: Where escape leads.
+        """
         self.panes.focus("sessions")
         self.sessions.show_found(query, sessions, back)
 

@@ -168,7 +168,7 @@ class _Failures(logging.Handler):
     """
 
     def __init__(self, told: Callable[[str], None]) -> None:
-        """Take what each is told to, in one line; its traceback goes to the log."""
+        """Take what each shows to, in one line; its traceback goes to the log."""
         super().__init__()
         self._told = told
 
