@@ -168,7 +168,11 @@ class _Failures(logging.Handler):
     """
 
     def __init__(self, told: Callable[[str], None]) -> None:
-        """Take what each shows to, in one line; its traceback goes to the log."""
+        """Make the handler.
+
+        Args:
+            told: Takes one line for each; its traceback goes to the log.
+        """
         super().__init__()
         self._told = told
 
