@@ -59,8 +59,9 @@ def write_asciicast(reading: SessionReading) -> Iterator[str]:
     cast = _Cast(reading.session, reading.playing)
     yield cast.header()
     for item in reading.messages:
-        cast.message(item)
-        yield from cast.taken()
+        if item.is_said:
+            cast.message(item)
+            yield from cast.taken()
     if reading.hidden_left_out:
         cast.line(f"{reading.hidden_left_out} hidden messages are omitted.", "faint")
     yield from cast.taken()

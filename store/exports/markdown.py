@@ -30,7 +30,8 @@ def write_markdown(reading: SessionReading) -> Iterator[str]:
     reading = typed(reading, damaged=True)
     yield from _head(facts_of(reading))
     for item in reading.messages:
-        yield from _message(item, reading.session["workspace_root"])
+        if item.is_said:
+            yield from _message(item, reading.session["workspace_root"])
     if reading.hidden_left_out:
         yield f"\n*{reading.hidden_left_out} hidden messages are omitted.*\n"
 

@@ -39,6 +39,13 @@ class MessageReading:
     message: Row
     parts: list[Row]
 
+    @property
+    def is_said(self) -> bool:
+        """Whether it says something, and does not only count what a request spent."""
+        metadata = self.message["metadata"]
+        own = metadata.get("backscroll") if isinstance(metadata, dict) else None
+        return bool(self.parts) or not (isinstance(own, dict) and own.get("no_answer"))
+
 
 class Playing(NamedTuple):
     """How a session is played as a recording of a terminal.

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from store.engine.database import open_database
+from store.sources.registry import source
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
 from tests.cli.conftest import Run
+from tests.sources.samples import DATA
 
 
 def test_prints_a_readable_transcript(run: Run, demo: Path) -> None:
@@ -210,3 +216,21 @@ def test_hidden_calls_are_listed_where_wanted(run: Run, demo: Path) -> None:
     assert "1 hidden call omitted. Use --hidden to include them." in result.err
     assert "The calls of 1 subagent are not included." in result.err
     assert run("show", "retry-loop", "--files", "--commands").code == 2
+
+
+def test_what_was_spent_without_an_answer_is_no_message(run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    lines = Path(DATA / "droid" / "sessions")
+    database = open_database(store, create=True)
+    Sync(database, Settings(helpers=0)).run([Target(source("droid"), lines)])
+    (name,) = database.connection.execute(
+        "SELECT s.id FROM chat_sessions s WHERE json_extract(s.metadata_json, '$.title') LIKE"
+        " '%delegate%'").fetchone()
+    database.close()
+    shown = run("--store", store, "show", name)
+    # Five messages of the file are the assistant's or the user's; the sixth row is the spending.
+    assert shown.out.count("▌ Assistant") == 3
+    document = run("--store", store, "export", name, "--to", "markdown").out
+    assert document.count("## Assistant") == 3
+    recording = run("--store", store, "export", name, "--to", "asciicast").out
+    assert recording.count("Assistant") == 3

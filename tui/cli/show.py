@@ -109,7 +109,7 @@ def _print_text(
     text = TranscriptText(printer, summary["workspace_root"], full=full)
     _print_head(printer, summary)
     for item in reading.messages:
-        for line in text.message(item):
+        for line in text.message(item) if item.is_said else ():
             printer.line(line)
     for item in queued_messages(database, summary["id"]):
         for line in text.message(item, queued=True):

@@ -133,6 +133,8 @@ class _Page:
                       self._children)
         day = ""
         for item in reading.messages:
+            if not item.is_said:
+                continue
             at = item.message["created_at"]
             if day != (day := _day(at)):
                 yield f'<p class="divider day"><span>{shown(day)}</span></p>\n'
