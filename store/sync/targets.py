@@ -78,7 +78,7 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
 
 def _meant(name: str, sources: Iterable[Source]) -> str:
     """Return a question for a name that is like a source's, else nothing."""
-    near = nearest(name, (source.kind for source in sources))
+    near = nearest(name, [source.kind for source in sources])
     return f". Did you mean the source {near}?" if near else ""
 
 

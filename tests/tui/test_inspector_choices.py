@@ -50,7 +50,7 @@ def test_reasoning_is_quoted_in_a_message(talk: Talk) -> None:
 
 @pytest.mark.parametrize(
     ("key", "starts"),
-    [("c", "pytest -q tests/sync"), ("S", "# Inspected"), ("i", "ses_inspected")],
+    [("c", "pytest -q tests/sync"), ("S", '---\ntitle: "Inspected"\n'), ("i", "ses_inspected")],
 )
 async def test_a_letter_copies_its_line(
     talk: Talk, key: str, starts: str, monkeypatch: pytest.MonkeyPatch

@@ -260,7 +260,7 @@ async def test_costs_are_read_in_a_moment_and_again_until_they_are_current(
 
     def read(path: Path, session_ids: list[str]) -> dict[str, SessionCost]:
         asked.append(session_ids)
-        return {name: SessionCost(0.0, 0.5, 1, 1, counted_at[name]) for name in session_ids}
+        return {name: SessionCost(0.0, 0.5, 1, 1, 1, counted_at[name]) for name in session_ids}
 
     monkeypatch.setattr(costs, "_costs", read)
     reader = costs.ListCosts(library.path, view, jobs)

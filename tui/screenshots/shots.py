@@ -164,7 +164,7 @@ async def frames(shot: Shot, folder: Path) -> list[Frame]:
     place, name = folder / f"{shot.name}.db", "library" if shot.samples else "demo"
     path = _library(shot, folder) if shot.samples else make_demo(place, clock)
     if shot.year:
-        from tui.screenshots.year import add_year
+        from store.demo.year import add_year
 
         add_year(path, shot.now)
     app = BackscrollApp(Library.open(path, name, clock=clock), Settings())
