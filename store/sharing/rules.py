@@ -288,7 +288,19 @@ _HEX_ID = re.compile(r"[0-9a-fA-F-]+|[\d_-]+")
 def _is_beside_its_name(match: re.Match[str]) -> bool:
     """Return whether a value near the name of a secret is one: as no word or id looks."""
     value = match["secret"]
+    if _INTEGRITY.match(value) or _is_in_mask(match):
+        return False
     return _is_mixed(value) and not _is_placeholder(value) and not _PAGES.search(_name_of(match))
+
+
+_INTEGRITY = re.compile(r"sha(?:1|256|384|512)-[\w+/-]{20,}={0,2}")
+"""The checksum of a package in a lock file or of a script in a page."""
+
+
+def _is_in_mask(match: re.Match[str]) -> bool:
+    """Return whether a name is a word of one of our own masks, as in ``[masked Discord token]``."""
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    return before.rfind("[masked ") > before.rfind("]")
 
 
 _TEST_PASSED = re.compile(r"pass\W")
