@@ -23,6 +23,7 @@ from store.text.exact_json import NotJson, decode
 
 MOST_LISTED = 10_000
 """Masks that are listed; all are counted."""
+_MASK = "[masked "
 _AROUND = 60
 _CLEAN_LENGTH, _MOST_CLEAN = 100, 20_000
 _SLOWEST_PER_CHARACTER_S = 2e-6
@@ -155,6 +156,9 @@ class Masks:
     def find(self, text: str) -> list[Secret]:
         """Return what is masked in a text, in order; none overlaps another."""
         found = secrets_in(text, self._rules) if self._rules else []
+        # What stands before a mask, such as ``TOKEN=``, was not masked with it.
+        found = [one for one in found
+                 if not (text.startswith(_MASK, one.end) and text[one.end - 1] in "=:@/(")]
         for name, pattern in self._own.items():
             found = _with(found, _own_found(name, pattern, text))
         if self._let_through:
@@ -254,7 +258,7 @@ class Masks:
         if essence not in self._masks:
             self._numbers[kind] += 1
             number = f" {self._numbers[kind]}" if self._numbers[kind] > 1 else ""
-            self._masks[essence] = f"[masked {kind}{number}]"
+            self._masks[essence] = f"{_MASK}{kind}{number}]"
         return self._masks[essence]
 
     def _keep(self, kind: str, value: str, masked: str, at: int) -> None:

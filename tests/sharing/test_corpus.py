@@ -79,6 +79,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 @given(st.lists(st.sampled_from([*FALSE, *(text for text, _ in TRUE)]), max_size=6))
 @example(["MTe7DDGuEQPMdobYzB1oPIShde.GP7nP7.H7bFx1jGzgVYfak9PSNYV5qQZUEX4hBDjbx3x8",
           "sha512-g7TmPfT+Xin1cwIftPg7KCcTFUaFLMHbcUN1wIwoum8yN4F0XUH74CKcLMYef6KyV7V6lYDyjoFQ2NeLTjobsX=="])
+@example(["Enter your password:", "VERCEL_TOKEN=VzFppsBGuFeJaA9cFtpfNbDJ"])
 @settings(max_examples=60)
 def test_masked_json_stays_json_and_is_masked_once(texts: list[str]) -> None:
     made = json.dumps({"input": {"lines": texts}, "output": "\n".join(texts)})
