@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.system.streams import silence_streams
 from tui.start.wanted import Place
 from tui.words.commands import COMMAND_NAMES
 
@@ -126,4 +127,6 @@ def browse(request: Request, *, in_page: bool = False) -> int:
     app.run(mouse=settings.ui.mouse)
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)
+    # A terminal that has gone away takes nothing; exiting would fail with a code of its own.
+    silence_streams()
     return app.return_code or 0
