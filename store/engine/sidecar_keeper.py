@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from store.engine import sidecars
 from store.engine.sidecars import Sidecar
 from store.engine.transactions import explained, is_busy, primary_code
-from store.errors import StoreError
+from store.errors import BackscrollError, StoreError
 from store.system.stopping import Stop
 
 POLL_S = 0.2
@@ -152,3 +152,19 @@ class Keeper(Generic[W]):
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+def print_differences(check: Callable[[Path], list[str]], store: Path) -> int:
+    """Print what a check of a sidecar file finds; return the exit code.
+
+    Args:
+        check: Compares the file with its store; returns a line for each difference.
+        store: The store's file.
+    """
+    try:
+        differences = check(store)
+    except BackscrollError as error:
+        differences = [str(error)]
+    for line in differences:
+        print(line)
+    return 1 if differences else 0

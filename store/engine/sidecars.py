@@ -96,6 +96,33 @@ class Sidecar:
         connection.close()
         return None
 
+    def change(self, store: Path, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Have work done on a store's file; one of another format or that is damaged is deleted.
+
+        Args:
+            store: The store's file.
+            work: Takes the open file.
+
+        Raises:
+            StoreError: The file cannot be changed; of the type ``error``.
+        """
+        path = self.path(store)
+        try:
+            file = self.open_existing(path)
+            if file is None:
+                remove_files(path)
+                return
+            try:
+                work(file)
+            finally:
+                file.close()
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise self.unusable(path, error) from error
+            remove_files(path)
+        except OSError as error:
+            raise self.unusable(path, error) from error
+
     def has_tables(self, connection: sqlite3.Connection) -> bool:
         """Return whether all its tables are there."""
         marks = ", ".join("?" * len(self.names))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from store.engine.sidecar_keeper import Keeper
+from store.engine.sidecar_keeper import Keeper, print_differences
 from store.errors import BackscrollError
 from store.stats.checking import check
 from store.stats.keeping import Counter
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     guard_streams()
     options = _parser().parse_args(arguments)
     if options.check:
-        return _check(options.store)
+        return print_differences(check, options.store)
     stop = Stop()
     stop_on_signals(stop)
 
@@ -68,16 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--once", action="store_true", help="end when everything is counted")
     parser.add_argument("--check", action="store_true", help="compare with a full count")
     return parser
-
-
-def _check(store: Path) -> int:
-    try:
-        differences = check(store)
-    except BackscrollError as error:
-        differences = [str(error)]
-    for line in differences:
-        print(line)
-    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from store.engine import sidecars
@@ -24,22 +25,7 @@ def forget(store: Path, session_ids: Sequence[str]) -> None:
     Raises:
         StatisticsUnusable: They could not be removed.
     """
-    path = STATISTICS.path(store)
-    try:
-        file = STATISTICS.open_existing(path)
-        if file is None:
-            sidecars.remove_files(path)
-            return
-        try:
-            _forget(file, session_ids)
-        finally:
-            file.close()
-    except sqlite3.Error as error:
-        if not sidecars.is_damage(error):
-            raise STATISTICS.unusable(path, error) from error
-        sidecars.remove_files(path)
-    except OSError as error:
-        raise STATISTICS.unusable(path, error) from error
+    STATISTICS.change(store, partial(_forget, session_ids=session_ids))
 
 
 def _forget(file: sqlite3.Connection, session_ids: Sequence[str]) -> None:

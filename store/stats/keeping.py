@@ -17,29 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store.engine import changes, sidecars
+from store.engine.changes import Moved
 from store.engine.companions import beside, size_of
-from store.engine.database import Database, open_database
+from store.engine.sidecar_follower import HOT_SESSIONS, SidecarFollower
 from store.engine.sidecars import number_of, set_values, transaction, value_of
 from store.engine.values import number, text
 from store.queries.shared_answers import SharedAnswers, shared_answers
 from store.stats import counting, tables
 from store.stats.facts import SessionFacts, SessionInfo, count_session, session_infos
 from store.stats.tables import STATISTICS
-from store.system.paths import real_path
 
 BUILD_S = 0.3
 """Seconds of counting before the counts are committed."""
 RESTED_FROM_S, RESTS = 0.05, 10
 """A session that took longer to count rests so many times as long before the next time."""
-RECHECK_EVERY_S = 60.0
-"""Seconds between walks that look for changes of a host's file."""
-RECHECK_RARELY_S = 1800.0
-"""The same for a library, when something was written that is not in its log."""
 RECHECK_SLICE_S, RECHECK_REST_S = 0.05, 1.0
-COPY_EVERY_S = 30.0
-"""Seconds between private copies of a host's file that cannot be read in any other way."""
-HOT_SESSIONS = 20
-"""Newest sessions of a host's file that are looked at after each change."""
 
 
 class _Overtaken(Exception):
@@ -68,7 +60,7 @@ class _Walk:
     resumes_s: float = 0.0
 
 
-class Counter:
+class Counter(SidecarFollower):
     """Counts and follows one store; ``step`` does some of the work that is due.
 
     Attributes:
@@ -85,18 +77,10 @@ class Counter:
         Raises:
             StoreError: One of them cannot be opened.
         """
-        self.store, self._stopped = store, stopped
-        self.path = STATISTICS.path(store)
-        self.file = STATISTICS.open_for_writing(self.path)
-        self._inode = self.path.stat().st_ino
-        self.database: Database = open_database(store, write=False)
+        super().__init__(STATISTICS, store, stopped)
         self._changed: dict[str, int] = {}
         self._ready_s: dict[str, float] = {}
         self._walk: _Walk | None = None
-        self._started_s, self._walked_s, self._copied_until_s = time.monotonic(), 0.0, 0.0
-        self._unlogged = self._rarely_unlogged = False
-        self._version, self._seq = -1, 0
-        self._rowids = (0, 0)
         self.counted = 0
         self._start()
 
@@ -105,7 +89,7 @@ class Counter:
     def _start(self) -> None:
         """Begin where the last one ended."""
         self._changed, self._walk = {}, None
-        identity = sidecars.store_identity(real_path(self.store))
+        identity = self._identity()
         if value_of(self.file, "store") != identity:
             with transaction(self.file):
                 for table in (*tables.COUNTS, "session", "shares", "charge", "name"):
@@ -143,19 +127,6 @@ class Counter:
             for (session,) in self.file.execute("SELECT id FROM session WHERE counted = 0"):
                 self._changed.setdefault(session, self._seq)
 
-    @property
-    def _own(self) -> bool:
-        return self.database.form.name == "own"
-
-    def _data_version(self) -> int:
-        return int(self.database.connection.execute("PRAGMA data_version").fetchone()[0])
-
-    def _newest_rowids(self) -> tuple[int, int]:
-        read = self.database.connection.execute
-        (messages,) = read("SELECT max(rowid) FROM chat_messages").fetchone()
-        (parts,) = read("SELECT max(rowid) FROM chat_parts").fetchone()
-        return number(messages), number(parts)
-
     def _newest_first(self) -> list[str]:
         rows = self.database.connection.execute(
             "SELECT id FROM chat_sessions ORDER BY updated_at DESC, id DESC")
@@ -177,58 +148,8 @@ class Counter:
 
     # Noticing changes
 
-    def look(self) -> None:
-        """Take note of what changed in the store.
-
-        Raises:
-            sqlite3.Error: The store cannot be read now.
-            StoreError: The store is gone, or is no store any more.
-            FileNotFoundError: The file was deleted, or made again by another program.
-        """
-        if self.path.stat().st_ino != self._inode:
-            raise FileNotFoundError(self.path)
-        if self._is_reopening_due():
-            identity = value_of(self.file, "store")
-            self.database.close()
-            self.database = open_database(self.store, write=False)
-            if sidecars.store_identity(real_path(self.store)) != identity:
-                self._start()
-                return
-            self._version = -1
-        version = self._data_version()
-        if version == self._version:
-            return
-        self._version = version
-        if self._own:
-            self._read_log()
-        else:
-            self._look_for_new_rows()
-            self._look_at_hot_sessions()
-            self._unlogged = True
-
-    def _is_reopening_due(self) -> bool:
-        """Return whether the store must be opened again; a private copy is not made too often."""
-        opened = self.database.opened
-        if opened is not None and opened.way == "copy" and time.monotonic() < self._copied_until_s:
-            return False
-        if not self.database.moved():
-            return False
-        self._copied_until_s = time.monotonic() + COPY_EVERY_S
-        return True
-
-    def _read_log(self, *, starting: bool = False) -> None:
-        """Take the changes from a library's log, and look further where something has none."""
-        before = self._seq
-        self._seq, moved = changes.since(self.database, before)
-        if moved.sessions:
-            self._rowids = self._newest_rowids()
-        elif self._seq != before:
-            self._unlogged = True  # The log does not reach back so far.
-            self._look_for_new_rows()
-        elif not starting:
-            self._rarely_unlogged = True
-            self._look_for_new_rows()
-        self._change(moved.sessions, before)
+    def _take(self, moved: Moved, seq: int) -> None:
+        self._change(moved.sessions, seq)
 
     def _change(self, sessions: Iterable[str], seq: int) -> None:
         for session in sessions:
@@ -286,13 +207,6 @@ class Counter:
             # What a transaction that failed has written is not there.
             self._names = tables.Names(self.file)
             raise
-
-    def _is_recheck_due(self, now: float) -> bool:
-        if self._unlogged:
-            return not self._walked_s or now - self._walked_s >= RECHECK_EVERY_S
-        if self._rarely_unlogged:
-            return now - max(self._walked_s, self._started_s) >= RECHECK_RARELY_S
-        return False
 
     def _follow(self) -> bool:
         """Count sessions that changed, for a short while; return whether some are left."""
@@ -424,8 +338,3 @@ class Counter:
         self._walked_s, self._unlogged = 0.0, self._unlogged or self._rarely_unlogged
         if self._walk is not None:
             self._walk.resumes_s = 0.0
-
-    def close(self) -> None:
-        """Close the store and the file."""
-        self.database.close()
-        self.file.close()

@@ -256,7 +256,7 @@ def test_a_message_that_grows_many_times_leaves_few_blocks(talk: Talk) -> None:
             grow(talk.db, other, f"changed {number}")
             note(talk.db, session, other)
         bring_up(indexer)
-    (blocks,) = indexer.index.execute("SELECT count(*) FROM block").fetchone()
+    (blocks,) = indexer.file.execute("SELECT count(*) FROM block").fetchone()
     assert blocks < 12
     assert check(talk.db.path) == []
     assert found(index_of(talk.db.path), "word59") == [message]
@@ -356,7 +356,7 @@ def test_what_is_forgotten_is_out_of_the_index_in_the_same_call(tmp_path: Path) 
     assert found(index, "жщъsecret") == found(index, "secretwordtitle") == []
     assert found(index, "common words") == stays[::-1]
     assert check(talk.db.path) == []
-    names = dict(indexer.index.execute("SELECT hex(term), 1 FROM posting").fetchall())
+    names = dict(indexer.file.execute("SELECT hex(term), 1 FROM posting").fetchall())
     assert "жщъ".encode().hex().upper() not in names
     index.close()
     indexer.close()
@@ -682,18 +682,18 @@ def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:
     session = talk.session("")
     add_many(talk, session, *(f"word {number * 7919} {number * 104729}" for number in range(300)))
     indexer = Indexer(talk.db.path)
-    indexer.index.execute("PRAGMA max_page_count = 20").fetchall()
+    indexer.file.execute("PRAGMA max_page_count = 20").fetchall()
     with pytest.raises(sqlite3.OperationalError, match="full"):
         bring_up(indexer)
     assert not index_of(talk.db.path).coverage().whole
-    indexer.index.execute("PRAGMA max_page_count = 1000000").fetchall()
+    indexer.file.execute("PRAGMA max_page_count = 1000000").fetchall()
     bring_up(indexer)
     new = talk.message(session, text="later words")
     note(talk.db, session, new)
-    indexer.index.execute("PRAGMA max_page_count = 1").fetchall()
+    indexer.file.execute("PRAGMA max_page_count = 1").fetchall()
     with contextlib.suppress(sqlite3.OperationalError):
         bring_up(indexer)
-    indexer.index.execute("PRAGMA max_page_count = 1000000").fetchall()
+    indexer.file.execute("PRAGMA max_page_count = 1000000").fetchall()
     bring_up(indexer)
     assert check(talk.db.path) == []
     indexer.close()

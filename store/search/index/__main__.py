@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from store.engine.sidecar_keeper import Keeper
+from store.engine.sidecar_keeper import Keeper, print_differences
 from store.errors import BackscrollError
 from store.search.index.building import Indexer
 from store.search.index.checking import check
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     guard_streams()
     options = _parser().parse_args(arguments)
     if options.check:
-        return _check(options.store)
+        return print_differences(check, options.store)
     if options.nice and hasattr(os, "nice"):
         os.nice(options.nice)
     # Lists of numbers are made by the million here, and no cycles.
@@ -79,16 +79,6 @@ def _parser() -> argparse.ArgumentParser:
         "--until-stdin-closes", action="store_true", help="end when standard input closes"
     )
     return parser
-
-
-def _check(store: Path) -> int:
-    try:
-        differences = check(store)
-    except BackscrollError as error:
-        differences = [str(error)]
-    for line in differences:
-        print(line)
-    return 1 if differences else 0
 
 
 class Teller:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from store.engine import changes
 from store.engine.changes import Moved
-from store.engine.database import Database, open_database
-from store.engine.values import number, text
+from store.engine.sidecar_follower import HOT_SESSIONS, SidecarFollower
+from store.engine.values import text
 from store.search.index import blocks, sidecar
 from store.search.index.blocks import NewBlock
 from store.search.index.documents import (
@@ -36,13 +36,13 @@ from store.search.index.documents import (
 from store.search.index.postings import CAPACITY
 from store.search.index.sidecar import (
     EVERYTHING,
+    INDEX,
     LARGE_BACKLOG,
     NOTHING,
     number_of,
     set_values,
     value_of,
 )
-from store.system.paths import real_path
 
 BLOCK_CHARACTERS = 24_000_000
 """A block ends with the message that takes it to so many characters."""
@@ -52,17 +52,11 @@ FOLLOWED_AT_ONCE_S = 0.5
 """Seconds of work on changes before they are committed."""
 RESTED_FROM_S, RESTS = 0.1, 4
 """A session whose changes took longer to index rests so many times as long before the next."""
-RECHECK_EVERY_S = 60.0
-"""Seconds between walks that look for changes of a host's file."""
-RECHECK_RARELY_S = 1800.0
-"""The same for a library, when something was written that is not in its log."""
 RECHECK_SLICE_S, RECHECK_REST_S = 0.05, 0.5
-COPY_EVERY_S = 30.0
-"""Seconds between private copies of a host's file that cannot be read in any other way."""
 CLEARED_EVERY_S = 30.0
 """Seconds between two times that earlier versions of changed messages are overwritten."""
-HOT_SESSIONS, HOT_MESSAGES = 20, 20
-"""Sessions of a host's file that are looked at after each change, and messages of each."""
+HOT_MESSAGES = 20
+"""Newest messages that are looked at of each of the newest sessions of a host's file."""
 
 
 class _Overtaken(Exception):
@@ -129,7 +123,7 @@ class _Waiting:
         return [each for each in reversed(self.moved.sessions) if each not in self.ready_s]
 
 
-class Indexer:
+class Indexer(SidecarFollower):
     """Builds and follows the index of one store; ``step`` does some of the work that is due.
 
     Attributes:
@@ -147,20 +141,9 @@ class Indexer:
         Raises:
             StoreError: One of them cannot be opened.
         """
-        self.store = store
-        self._stopped = stopped
-        self.path = sidecar.index_path(store)
-        self.index = sidecar.open_for_writing(self.path)
-        self._inode = self.path.stat().st_ino
-        self.database: Database = open_database(store, write=False)
-        self._version = -1
+        super().__init__(INDEX, store, stopped)
         self._waiting = _Waiting()
         self._walk: _Walk | None = None
-        self._copied_until_s = 0.0
-        self._started_s, self._walked_s = time.monotonic(), 0.0
-        self._unlogged = self._rarely_unlogged = False
-        self._seq = 0
-        self._rowids = (0, 0)
         self._total = 0
         self._merged = -1
         self._cleared_until_s = 0.0
@@ -173,15 +156,15 @@ class Indexer:
     def _start(self) -> None:
         """Begin where the last indexer ended."""
         self._waiting = _Waiting()
-        identity = sidecar.store_identity(real_path(self.store))
-        since = number_of(self.index, "since", NOTHING)
-        if value_of(self.index, "store") != identity:
+        identity = self._identity()
+        since = number_of(self.file, "since", NOTHING)
+        if value_of(self.file, "store") != identity:
             since = NOTHING
-            with sidecar.transaction(self.index):
-                set_values(self.index, store=identity, since=NOTHING, seq=0, backlog=0,
+            with sidecar.transaction(self.file):
+                set_values(self.file, store=identity, since=NOTHING, seq=0, backlog=0,
                            message_rowid=0, part_rowid=0)  # fmt: skip
-        self._seq = number_of(self.index, "seq")
-        self._rowids = number_of(self.index, "message_rowid"), number_of(self.index, "part_rowid")
+        self._seq = number_of(self.file, "seq")
+        self._rowids = number_of(self.file, "message_rowid"), number_of(self.file, "part_rowid")
         if since == NOTHING:
             self._note_place()
         elif self._own:
@@ -192,13 +175,6 @@ class Indexer:
         if since != EVERYTHING:
             self._walk = self._new_walk(since)
         self._version = self._data_version()
-
-    @property
-    def _own(self) -> bool:
-        return self.database.form.name == "own"
-
-    def _data_version(self) -> int:
-        return int(self.database.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def _note_place(self) -> None:
         """Have a walk that begins now find all that was written before."""
@@ -212,77 +188,21 @@ class Indexer:
                  "backlog": self.backlog, "total": self._total}  # fmt: skip
         if not self.backlog:
             place["message_rowid"], place["part_rowid"] = self._rowids
-        if any(number_of(self.index, name, -1) != value for name, value in place.items()):
-            with sidecar.transaction(self.index):
-                set_values(self.index, **place)
-
-    def _newest_rowids(self) -> tuple[int, int]:
-        read = self.database.connection.execute
-        (messages,) = read("SELECT max(rowid) FROM chat_messages").fetchone()
-        (parts,) = read("SELECT max(rowid) FROM chat_parts").fetchone()
-        return number(messages), number(parts)
+        if any(number_of(self.file, name, -1) != value for name, value in place.items()):
+            with sidecar.transaction(self.file):
+                set_values(self.file, **place)
 
     def _new_walk(self, since: int) -> _Walk:
         """Return a walk over what was created up to a time."""
         count = self.database.connection.execute("SELECT count(*) FROM chat_messages")
         (self._total,) = count.fetchone()
-        building = number_of(self.index, "since", NOTHING) != EVERYTHING
+        building = number_of(self.file, "since", NOTHING) != EVERYTHING
         return _Walk(newest_first(self.database, since), building)
 
     # Noticing changes
 
-    def look(self) -> None:
-        """Take note of what changed in the store.
-
-        Raises:
-            sqlite3.Error: The store cannot be read now.
-            StoreError: The store is gone, or is no store any more.
-            FileNotFoundError: The index file was deleted, or made again by another program.
-        """
-        if self.path.stat().st_ino != self._inode:
-            raise FileNotFoundError(self.path)
-        if self._is_reopening_due():
-            identity = value_of(self.index, "store")
-            self.database.close()
-            self.database = open_database(self.store, write=False)
-            if sidecar.store_identity(real_path(self.store)) != identity:
-                self._start()
-                return
-            self._version = -1
-        version = self._data_version()
-        if version == self._version:
-            return
-        self._version = version
-        if self._own:
-            self._read_log()
-        else:
-            self._look_for_new_rows()
-            self._look_at_hot_sessions()
-            self._unlogged = True
-
-    def _is_reopening_due(self) -> bool:
-        """Return whether the store must be opened again; a private copy is not made too often."""
-        opened = self.database.opened
-        if opened is not None and opened.way == "copy" and time.monotonic() < self._copied_until_s:
-            return False
-        if not self.database.moved():
-            return False
-        self._copied_until_s = time.monotonic() + COPY_EVERY_S
-        return True
-
-    def _read_log(self, *, starting: bool = False) -> None:
-        """Take the changes from a library's log, and look further where something has none."""
-        before = self._seq
-        self._seq, moved = changes.since(self.database, before)
-        if moved.sessions:
-            self._rowids = self._newest_rowids()
-        elif self._seq != before:
-            self._unlogged = True  # The log does not reach back so far.
-            self._look_for_new_rows()
-        elif not starting:
-            self._rarely_unlogged = True
-            self._look_for_new_rows()
-        self._waiting.add(Moved(sessions=moved.sessions), before)
+    def _take(self, moved: Moved, seq: int) -> None:
+        self._waiting.add(Moved(sessions=moved.sessions), seq)
 
     def _look_for_new_rows(self) -> None:
         read = self.database.connection.execute
@@ -336,13 +256,6 @@ class Indexer:
             return self._merge()
         except _Overtaken:
             return True
-
-    def _is_recheck_due(self, now: float) -> bool:
-        if not self._unlogged and not self._rarely_unlogged:
-            return False
-        if self._unlogged:
-            return not self._walked_s or now - self._walked_s >= RECHECK_EVERY_S
-        return now - max(self._walked_s, self._started_s) >= RECHECK_RARELY_S
 
     def _follow(self) -> bool:
         """Index changed messages; return whether some of them are left that need not wait."""
@@ -424,7 +337,7 @@ class Indexer:
         """Have what the store does not have any more removed."""
         last = (-1, -1)
         while True:
-            rows = self.index.execute(
+            rows = self.file.execute(
                 "SELECT m.block, m.place, m.id, s.id FROM message m"
                 " JOIN session s ON s.number = m.session"
                 " WHERE (m.block, m.place) > (?, ?) ORDER BY m.block, m.place LIMIT 500", last
@@ -451,18 +364,18 @@ class Indexer:
 
     def _merge(self) -> bool:
         """Merge blocks if that is due; return whether more of them may be."""
-        generation = number_of(self.index, "generation")
-        chosen = [] if generation == self._merged else blocks.blocks_to_merge(self.index)
+        generation = number_of(self.file, "generation")
+        chosen = [] if generation == self._merged else blocks.blocks_to_merge(self.file)
         if not chosen:
             self._merged = generation
             if self._clear_replaced(generation):
                 return True
             self._empty_log()
             return False
-        done = blocks.merged(self.index, chosen)
-        with sidecar.transaction(self.index):
+        done = blocks.merged(self.file, chosen)
+        with sidecar.transaction(self.file):
             self.refuse_if_overtaken(generation)
-            blocks.write_merged(self.index, done)
+            blocks.write_merged(self.file, done)
         return True
 
     def _clear_replaced(self, generation: int) -> bool:
@@ -472,36 +385,36 @@ class Indexer:
         """
         block = None
         if time.monotonic() >= self._cleared_until_s:
-            block = blocks.block_with_replaced(self.index)
+            block = blocks.block_with_replaced(self.file)
             if block is None:
                 self._cleared_until_s = time.monotonic() + CLEARED_EVERY_S
         if block is None:
             return False
-        with sidecar.transaction(self.index):
+        with sidecar.transaction(self.file):
             self.refuse_if_overtaken(generation)
-            blocks.clear_replaced(self.index, block)
+            blocks.clear_replaced(self.file, block)
         return True
 
     def _empty_log(self) -> None:
         """Remove what the write-ahead log of the index still holds of earlier content."""
         log = self.path.with_name(self.path.name + "-wal")
         if log.exists() and log.stat().st_size:
-            sidecar.empty_log(self.index)
+            sidecar.empty_log(self.file)
 
     def refuse_if_overtaken(self, generation: int) -> None:
         """Raise ``_Overtaken`` if the index was written since a generation was read.
 
         Otherwise begin the next one; called in the transaction that writes.
         """
-        if number_of(self.index, "generation") != generation:
+        if number_of(self.file, "generation") != generation:
             raise _Overtaken
-        set_values(self.index, generation=generation + 1)
+        set_values(self.file, generation=generation + 1)
 
     def progress(self) -> Progress:
         """Return how far the index is."""
         self.unchanged_since_progress = True
-        (messages,) = self.index.execute("SELECT count(*) FROM message").fetchone()
-        since = number_of(self.index, "since", NOTHING)
+        (messages,) = self.file.execute("SELECT count(*) FROM message").fetchone()
+        since = number_of(self.file, "since", NOTHING)
         return Progress(messages, max(self._total, messages), self.characters,
                         since == EVERYTHING and self.backlog <= LARGE_BACKLOG)  # fmt: skip
 
@@ -523,10 +436,6 @@ class Indexer:
         if self._walk is not None:
             self._walk.resumes_s = 0.0
 
-    def close(self) -> None:
-        """Close the store and the index."""
-        self.database.close()
-        self.index.close()
 
 
 class _Pass:
@@ -537,7 +446,7 @@ class _Pass:
         self.block = NewBlock()
         self.gone: list[tuple[str, str]] = []
         self.values: dict[str, int] = {}
-        self.generation = number_of(indexer.index, "generation")
+        self.generation = number_of(indexer.file, "generation")
 
     @property
     def is_full(self) -> bool:
@@ -551,7 +460,7 @@ class _Pass:
             session_id: The session.
             messages: Those that changed; None if it may be any.
         """
-        db, index = self.indexer.database, self.indexer.index
+        db, index = self.indexer.database, self.indexer.file
         session = blocks.session_number(index, session_id)
         if messages is None:
             read = db.connection.execute
@@ -574,7 +483,7 @@ class _Pass:
 
     def add(self, message: MessageKey) -> None:
         """Add a message unless the index has it as it is."""
-        db, index = self.indexer.database, self.indexer.index
+        db, index = self.indexer.database, self.indexer.file
         session = blocks.session_number(index, message.session_id)
         if session is not None:
             entry = blocks.entry_of(index, session, message.id)
@@ -589,7 +498,7 @@ class _Pass:
 
     def commit(self) -> None:
         """Write what was added, in one transaction."""
-        index, block = self.indexer.index, self.block
+        index, block = self.indexer.file, self.block
         if not block.size and not self.gone and not self.values:
             return
         postings = block.postings()

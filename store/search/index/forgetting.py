@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from store.search.index import blocks, sidecar
+from store.search.index.sidecar import INDEX
 
 
 def forget(store: Path, session_ids: Sequence[str]) -> None:
@@ -20,22 +22,7 @@ def forget(store: Path, session_ids: Sequence[str]) -> None:
     Raises:
         IndexUnusable: They could not be removed.
     """
-    path = sidecar.index_path(store)
-    try:
-        index = sidecar.open_existing(path)
-        if index is None:
-            sidecar.remove_files(path)
-            return
-        try:
-            _forget(index, session_ids)
-        finally:
-            index.close()
-    except sqlite3.Error as error:
-        if not sidecar.is_damage(error):
-            raise sidecar.unusable(path, error) from error
-        sidecar.remove_files(path)
-    except OSError as error:
-        raise sidecar.unusable(path, error) from error
+    INDEX.change(store, partial(_forget, session_ids=session_ids))
 
 
 def _forget(index: sqlite3.Connection, session_ids: Sequence[str]) -> None:
