@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def test_nothing_found_shows_the_demo_and_where_it_looked(
     assert library.headline is not None
     assert library.headline.startswith("No agent sessions found in ~/.claude")
     assert library.headline.endswith("; showing the demo")
+    named, more = re.fullmatch(
+        r"No agent sessions found in (.+) and (\d+) other places \(see backscroll sources\); .*",
+        library.headline,
+    ).groups()  # type: ignore[union-attr]
+    _, looked = startup.found_sources()
+    assert len(named.split(", ")) + int(more) == len(looked)
     assert library.path.parent == cache_dir()
     assert library.making is not None
     asyncio.run(library.making.done())

@@ -151,8 +151,15 @@ def _new_library(path: Path) -> Library:
     return library
 
 
+_NAMED_AT_MOST = 5
+"""Of the places where sessions are looked for."""
+
+
 def _names(roots: list[Root]) -> str:
-    return ", ".join(home_path(str(root)) for root in roots)
+    """Return the first of some places, how many more there are, and what lists them."""
+    named = ", ".join(home_path(str(root)) for root in roots[:_NAMED_AT_MOST])
+    more = len(roots) - _NAMED_AT_MOST
+    return f"{named} and {more} other places (see backscroll sources)" if more > 0 else named
 
 
 def demo_library(headline: str | None) -> Library:
