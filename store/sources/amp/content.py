@@ -9,18 +9,10 @@ from typing import Any
 
 from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, string
 
 _FENCE = "```"
-
-
-def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a message's blocks; a string is one text."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
 
 
 def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
@@ -37,15 +29,8 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
     if kind == "text":
         return text_part(text if isinstance(text, str) else "", at, record)
     if kind == "thinking":
-        thought = block.get("thinking")
-        data: dict[str, Any] = {
-            "type": "reasoning", "text": thought if isinstance(thought, str) else "",
-            "state": "done",
-        }  # fmt: skip
         kept = {key: block[key] for key in ("signature", "provider") if block.get(key)}
-        if kept:
-            data["providerMetadata"] = {"amp": kept}
-        return PartDraft("reasoning", data, at, at, records=(record,))
+        return reasoning_part(block.get("thinking"), at, record, "amp", kept)
     if kind == "tool_use":
         return _call(block, name, at, record)
     file = _image(block)
@@ -55,14 +40,11 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
 
 
 def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
-    kind = f"tool-{string(block.get('name')) or 'unknown'}"
-    call_id, given = string(block.get("id")) or name, block.get("input")
-    state = "input-streaming" if block.get("complete") is False else "input-available"
-    data: dict[str, Any] = {
-        "type": kind, "toolCallId": call_id, "state": state,
-        "input": {} if given is None else given,
-    }  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, state, (record,))
+    part = call_part(block.get("name"), string(block.get("id")) or name, block.get("input"),
+                     at, record)  # fmt: skip
+    if block.get("complete") is False:
+        part.data["state"] = part.tool_state = "input-streaming"
+    return part
 
 
 def _image(block: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from store.sources.amp.content import blocks_of, part_of, settle
+from store.sources.amp.content import part_of, settle
+from store.sources.base.content_blocks import blocks_of
 from store.sources.base.document_source import records_of
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.base.early_results import EarlyResults
@@ -87,7 +88,7 @@ class _Messages:
         if message.get("role") == "assistant":
             self._answer(place, message, at)
             return
-        blocks = blocks_of(message)
+        blocks = blocks_of(message.get("content"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for nth, block in enumerate(results):
             self._result(f"{place}:{nth}", block, at, record)
@@ -128,7 +129,7 @@ class _Messages:
         if extra:
             draft.metadata["backscroll"] = extra
         draft.parts = [part_of(block, f"{place}:{nth}", at, record)
-                       for nth, block in enumerate(blocks_of(message))]  # fmt: skip
+                       for nth, block in enumerate(blocks_of(message.get("content")))]  # fmt: skip
         self._add(draft, record)
         for part in draft.parts:
             if part.tool_call_id is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, string
 
 _PAGE = ("title", "url", "text")
@@ -67,22 +67,14 @@ def _text(block: dict[str, Any], at: int, record: int) -> list[PartDraft]:
 
 
 def _thought(block: dict[str, Any], at: int, record: int) -> PartDraft:
-    data: dict[str, Any] = {
-        "type": "reasoning", "text": string(block.get("thinking")) or "", "state": "done",
-    }  # fmt: skip
     kept = {key: block[key] for key in ("signature", "summaries", "cut_off", "truncated")
             if block.get(key)}  # fmt: skip
-    if kept:
-        data["providerMetadata"] = {"claude-ai": kept}
-    return PartDraft("reasoning", data, at, at, records=(record,))
+    return reasoning_part(block.get("thinking"), at, record, "claude-ai", kept)
 
 
 def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
-    kind = f"tool-{string(block.get('name')) or 'unknown'}"
-    call_id, given = string(block.get("id")) or name, block.get("input")
-    data = {"type": kind, "toolCallId": call_id, "state": "input-available",
-            "input": {} if given is None else given}  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+    call_id = string(block.get("id")) or name
+    return call_part(block.get("name"), call_id, block.get("input"), at, record)
 
 
 def _settle(

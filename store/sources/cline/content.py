@@ -11,7 +11,7 @@ from typing import Any
 
 from store.sources.base.drafts import PartDraft
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, string
 
 _INPUT = re.compile(r"\s*<user_input(?: [^<>]*)?>")
@@ -20,13 +20,6 @@ _NOTICE, _NOTICE_END = "<mode_notice>", "</mode_notice>"
 _REJECTED = "This tool call was rejected by the user"
 _ABORTED = "Command was aborted"
 _EXIT = re.compile(r"(?:Command exited|Command failed) with (?:exit )?code (\d{1,9})")
-
-
-def blocks_of(content: object) -> list[dict[str, Any]]:
-    """Return content as blocks; a string is one text."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
 
 
 def typed(text: str) -> str:
@@ -55,7 +48,8 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
         return text_part(text if isinstance(text, str) else "", at, record)
     if kind in ("thinking", "redacted_thinking"):
         kept = {key: block[key] for key in ("signature", "data") if string(block.get(key))}
-        return reasoning(str(block.get("thinking") or ""), kept, at, record)
+        thought = str(block.get("thinking") or "")
+        return reasoning_part(thought, at, record, "cline", kept)
     if kind == "tool_use":
         given = block.get("input")
         call_id = string(block.get("id")) or name
@@ -68,39 +62,6 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
         details = {"name": str(block.get("path") or ""), "content": str(block.get("content") or "")}
         return data_part("event", {"name": "context", "details": details}, at, record)
     return data_part("event", {"name": str(kind or "block"), "details": block}, at, record)
-
-
-def reasoning(text: str, kept: dict[str, Any], at: int, record: int) -> PartDraft:
-    """Return a finished reasoning part.
-
-    Args:
-        text: The words; none where they are encrypted.
-        kept: What the model's API needs to take it back.
-        at: Epoch ms.
-        record: The number of its record.
-    """
-    data: dict[str, Any] = {"type": "reasoning", "text": text, "state": "done"}
-    if kept:
-        data["providerMetadata"] = {"cline": kept}
-    return PartDraft("reasoning", data, at, at, records=(record,))
-
-
-def call_part(name: str | None, call_id: str, given: object, at: int, record: int) -> PartDraft:
-    """Return a call that has no result yet.
-
-    Args:
-        name: The tool's.
-        call_id: The call's id.
-        given: Its input.
-        at: Epoch ms.
-        record: The number of its record.
-    """
-    kind = f"tool-{name or 'unknown'}"
-    data: dict[str, Any] = {
-        "type": kind, "toolCallId": call_id, "state": "input-available",
-        "input": {} if given is None else given,
-    }  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
 
 
 def settle(part: PartDraft, status: str, output: Any, at: int, record: int) -> None:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of
 from store.sources.base.values import string
-from store.sources.cline.content import blocks_of
 
 ANSWERS = frozenset({"attempt_completion", "plan_mode_respond"})
 """Tools that end a turn with an answer."""

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of
 from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.document_source import records_of
 from store.sources.base.drafts import (
@@ -29,7 +30,7 @@ from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import SESSION_FACT, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
-from store.sources.cline.content import blocks_of, part_of, result_of, settle, typed
+from store.sources.cline.content import part_of, result_of, settle, typed
 from store.sources.cline.rows import CHILD
 from store.system.paths import read_regular
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of
 from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.drafts import (
     ApiAnswer,
@@ -20,10 +21,10 @@ from store.sources.base.drafts import (
     PartDraft,
     SessionDraft,
 )
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
-from store.sources.cline.content import blocks_of, call_part, reasoning, settle
+from store.sources.cline.content import settle
 from store.sources.cline.markup import ANSWERS, calls_in, feedback_in, results_in, words_in
 
 _FOLDER = re.compile(r"Current Work(?:ing|space) Directory \(([^\n]+?)\)(?: Files)?\n")
@@ -182,7 +183,7 @@ class _Task:
         elif what == "api_req_started":
             self._request(place, message, mapping(decoded(text)), at)
         elif what == "reasoning":
-            self._say(place, reasoning(text, {}, at, place), message, at)
+            self._say(place, reasoning_part(text, at, place), message, at)
         elif what in ("text", "completion_result", "plan_mode_respond"):
             told = mapping(decoded(text)).get("response") if what == "plan_mode_respond" else None
             words = told if isinstance(told, str) else text

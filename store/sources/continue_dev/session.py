@@ -19,7 +19,7 @@ from store.sources.base.drafts import (
     SessionDraft,
 )
 from store.sources.base.growing import Depends
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, number, string
 from store.sources.continue_dev.siblings import Siblings
@@ -94,7 +94,7 @@ class _History:
         message, record = mapping(item.get("message")), place + 1
         role = message.get("role")
         if role == "thinking":
-            part = _reasoning(_text(message), self._at, record)
+            part = reasoning_part(_text(message), self._at, record)
             self._thought = part, place
             return
         if role == "tool":
@@ -138,7 +138,7 @@ class _History:
         parts: list[PartDraft] = []
         thought = mapping(item.get("reasoning"))
         if string(thought.get("text")):
-            parts.append(_reasoning(str(thought["text"]), at, record))
+            parts.append(reasoning_part(str(thought["text"]), at, record))
         parts += _contents(message, at, record)
         states = item.get("toolCallStates")
         known = {string(state.get("toolCallId")): state
@@ -224,20 +224,11 @@ def _contexts(item: dict[str, Any], at: int, record: int) -> list[PartDraft]:
     ]  # fmt: skip
 
 
-def _reasoning(text: str, at: int, record: int) -> PartDraft:
-    data = {"type": "reasoning", "text": text, "state": "done"}
-    return PartDraft("reasoning", data, at, at, records=(record,))
-
-
 def _call(call: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
     function = mapping(call.get("function"))
-    kind = f"tool-{string(function.get('name')) or 'unknown'}"
-    call_id, given = string(call.get("id")) or name, decoded(function.get("arguments"))
-    data: dict[str, Any] = {
-        "type": kind, "toolCallId": call_id, "state": "input-available",
-        "input": {} if given in (None, "") else given,
-    }  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+    given = decoded(function.get("arguments"))
+    return call_part(function.get("name"), string(call.get("id")) or name,
+                     {} if given == "" else given, at, record)  # fmt: skip
 
 
 def _settle(part: PartDraft, state: dict[str, Any]) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, number, string
 
 _EXIT_CODE = re.compile(r"Error: Command failed \(exit code: (\d{1,9})\)")
@@ -19,19 +20,6 @@ _INTERRUPTED = "Error: Command terminated by signal"
 _SHELL = "tool-Execute"
 _HELPER = "tool-Task"
 _CHILD = re.compile(r"^session_id: ([0-9A-Za-z-]{8,64})$", re.M)
-
-
-def blocks_of(content: object) -> list[dict[str, Any]]:
-    """Return content as blocks; a string, as older versions wrote it, is one text."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
-
-
-def text_of(content: object) -> str:
-    """Return the words of content."""
-    texts = [block.get("text") for block in blocks_of(content) if block.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
@@ -50,7 +38,8 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
     if kind == "thinking":
         return _reasoning(block, at, record)
     if kind == "tool_use":
-        return _call(block, name, at, record)
+        call_id = string(block.get("id")) or name
+        return call_part(block.get("name"), call_id, block.get("input"), at, record)
     file = _file(block)
     if file is not None:
         return PartDraft("file", file, at, at, records=(record,))
@@ -58,27 +47,11 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
 
 
 def _reasoning(block: dict[str, Any], at: int, record: int) -> PartDraft:
-    text = block.get("thinking")
-    data: dict[str, Any] = {
-        "type": "reasoning", "text": text if isinstance(text, str) else "", "state": "done",
-    }  # fmt: skip
     kept = {key: block[key] for key in ("signature", "signatureProvider") if block.get(key)}
     took = number(block.get("durationMs"))
     if took > 0:
         kept["durationMs"] = took
-    if kept:
-        data["providerMetadata"] = {"droid": kept}
-    return PartDraft("reasoning", data, at, at, records=(record,))
-
-
-def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
-    kind = f"tool-{string(block.get('name')) or 'unknown'}"
-    call_id, given = string(block.get("id")) or name, block.get("input")
-    data: dict[str, Any] = {
-        "type": kind, "toolCallId": call_id, "state": "input-available",
-        "input": {} if given is None else given,
-    }  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+    return reasoning_part(block.get("thinking"), at, record, "droid", kept)
 
 
 def _file(block: dict[str, Any]) -> dict[str, Any] | None:

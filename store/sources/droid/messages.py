@@ -8,13 +8,14 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.json_lines import Record
 from store.sources.base.notices import is_context, told_parts
 from store.sources.base.plain_parts import data_part
 from store.sources.base.values import epoch_ms, mapping, number, string
-from store.sources.droid.content import blocks_of, part_of, settle
+from store.sources.droid.content import part_of, settle
 
 _TASK_ENDED = "task-completion:"
 _COMPLETED = "completed"

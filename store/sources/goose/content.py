@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, string
 
 _DECLINED = (
@@ -80,14 +80,9 @@ def asks_for(block: dict[str, Any]) -> str | None:
 
 
 def _reasoning(block: dict[str, Any], at: int, record: int) -> PartDraft:
-    text = block.get("thinking", block.get("text"))
-    data: dict[str, Any] = {
-        "type": "reasoning", "text": text if isinstance(text, str) else "", "state": "done",
-    }  # fmt: skip
     kept = {key: block[key] for key in ("signature", "data") if string(block.get(key))}
-    if kept:
-        data["providerMetadata"] = {"goose": kept}
-    return PartDraft("reasoning", data, at, at, records=(record,))
+    text = block.get("thinking", block.get("text"))
+    return reasoning_part(text, at, record, "goose", kept)
 
 
 def _notice(block: dict[str, Any], at: int, record: int) -> PartDraft:
@@ -109,11 +104,7 @@ def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
             "resultProviderMetadata": {"backscroll": {"status": "error", "invalid": True}},
         }  # fmt: skip
         return PartDraft("dynamic-tool", data, at, at, call_id, "output-error", (record,))
-    kind = f"tool-{string(value.get('name')) or 'unknown'}"
-    given = value.get("arguments")
-    data = {"type": kind, "toolCallId": call_id, "state": "input-available",
-            "input": {} if given is None else given}  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+    return call_part(value.get("name"), call_id, value.get("arguments"), at, record)
 
 
 def is_open(part: PartDraft) -> bool:

@@ -8,28 +8,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, number, string
 from store.sources.pi.tree import Entry
 
 _EXIT_CODE = re.compile(r"Command exited with code (\d{1,9})\s*$")
 _ABORTED = re.compile(r"(?:Command|Operation) aborted\s*$")
 _DENIED = re.compile(r"^(?:Blocked by|Denied by|Tool execution was blocked)", re.I)
-
-
-def blocks_of(content: object) -> list[dict[str, Any]]:
-    """Return content as blocks; a string is one text."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
-
-
-def text_of(content: object) -> str:
-    """Return the words of content."""
-    texts = [block.get("text") for block in blocks_of(content) if block.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
@@ -59,32 +47,16 @@ def part_of(block: dict[str, Any], entry: Entry) -> PartDraft:
 
 
 def _reasoning(block: dict[str, Any], entry: Entry) -> PartDraft:
-    text = block.get("thinking")
-    data: dict[str, Any] = {
-        "type": "reasoning",
-        "text": text if isinstance(text, str) else "",
-        "state": "done",
-    }
     kept = {key: block[key] for key in ("thinkingSignature", "redacted") if block.get(key)}
-    if kept:
-        data["providerMetadata"] = {"pi": kept}
-    return PartDraft("reasoning", data, entry.at, entry.at, records=(entry.number,))
+    return reasoning_part(block.get("thinking"), entry.at, entry.number, "pi", kept)
 
 
 def _call(block: dict[str, Any], entry: Entry) -> PartDraft:
-    name = string(block.get("name")) or "unknown"
-    call_id = string(block.get("id")) or entry.id
-    given = block.get("arguments")
-    kind = f"tool-{name}"
-    data: dict[str, Any] = {
-        "type": kind,
-        "toolCallId": call_id,
-        "state": "input-available",
-        "input": given if given is not None else {},
-    }
+    part = call_part(block.get("name"), string(block.get("id")) or entry.id,
+                     block.get("arguments"), entry.at, entry.number)  # fmt: skip
     if string(block.get("thoughtSignature")):
-        data["callProviderMetadata"] = {"pi": {"thoughtSignature": block["thoughtSignature"]}}
-    return PartDraft(kind, data, entry.at, entry.at, call_id, "input-available", (entry.number,))
+        part.data["callProviderMetadata"] = {"pi": {"thoughtSignature": block["thoughtSignature"]}}
+    return part
 
 
 def settle(part: PartDraft, result: dict[str, Any], entry: Entry) -> None:

@@ -7,11 +7,12 @@ from itertools import islice
 from typing import Any
 
 from store.conversation.wrapping import bare_aside, unwrapped_file
+from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.values import mapping, number, string
-from store.sources.pi.content import blocks_of, part_of, settle, text_of
+from store.sources.pi.content import part_of, settle
 from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
 

@@ -11,8 +11,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.content_blocks import text_of
 from store.sources.base.values import mapping
-from store.sources.pi.content import text_of
 from store.sources.pi.tree import Entry
 
 

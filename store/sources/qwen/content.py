@@ -11,7 +11,7 @@ from typing import Any
 
 from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.values import mapping, number, string
 
 SHELL = "tool-run_shell_command"
@@ -30,14 +30,14 @@ def part_of(part: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
     """
     text, call = part.get("text"), part.get("functionCall")
     if isinstance(call, dict):
-        made = open_call(call.get("name"), string(call.get("id")) or name, call.get("args"), at,
+        made = call_part(call.get("name"), string(call.get("id")) or name, call.get("args"), at,
                          record)  # fmt: skip
         if string(part.get("thoughtSignature")):
-            made.data["callProviderMetadata"] = _kept(part)
+            made.data["callProviderMetadata"] = {"qwen": _kept(part)}
         return made
     if isinstance(text, str):
         if part.get("thought") is True:
-            return reasoning_part(text, at, record, _kept(part))
+            return reasoning_part(text, at, record, "qwen", _kept(part))
         return text_part(text, at, record)
     file = file_data(part)
     if file is not None:
@@ -47,42 +47,7 @@ def part_of(part: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
 
 def _kept(part: dict[str, Any]) -> dict[str, Any]:
     signature = string(part.get("thoughtSignature"))
-    return {"qwen": {"thoughtSignature": signature}} if signature else {}
-
-
-def reasoning_part(
-    text: str, at: int, record: int, metadata: dict[str, Any] | None = None
-) -> PartDraft:
-    """Return a finished thought.
-
-    Args:
-        text: Its words.
-        at: Epoch ms.
-        record: The number of its record.
-        metadata: Its ``providerMetadata``; none where it is empty.
-    """
-    data: dict[str, Any] = {"type": "reasoning", "text": text, "state": "done"}
-    if metadata:
-        data["providerMetadata"] = metadata
-    return PartDraft("reasoning", data, at, at, records=(record,))
-
-
-def open_call(name: object, call_id: str, given: object, at: int, record: int) -> PartDraft:
-    """Return the part of a call that has no result yet.
-
-    Args:
-        name: The tool's name.
-        call_id: The call's id.
-        given: Its arguments.
-        at: Epoch ms.
-        record: The number of its record.
-    """
-    kind = f"tool-{string(name) or 'unknown'}"
-    data: dict[str, Any] = {
-        "type": kind, "toolCallId": call_id, "state": "input-available",
-        "input": {} if given is None else given,
-    }  # fmt: skip
-    return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+    return {"thoughtSignature": signature} if signature else {}
 
 
 def file_data(part: dict[str, Any]) -> dict[str, Any] | None:

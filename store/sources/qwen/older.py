@@ -11,13 +11,11 @@ from typing import Any
 
 from store.sources.base.document_source import records_of
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.qwen.content import (
-    open_call,
     part_of,
-    reasoning_part,
     settle,
     usage_of,
     words_of,
@@ -123,7 +121,7 @@ def _calls(message: dict[str, Any], name: str, at: int, number: int) -> list[Par
     found: list[PartDraft] = []
     for place, call in enumerate(map(mapping, calls if isinstance(calls, list) else ())):
         call_id = string(call.get("id")) or f"{name}:call-{place}"
-        part = open_call(call.get("name"), call_id, call.get("args"), at, number)
+        part = call_part(call.get("name"), call_id, call.get("args"), at, number)
         result = call.get("result")
         if call.get("status") in _STATES or result:
             responses = [mapping(each) for each in result] if isinstance(result, list) else []
