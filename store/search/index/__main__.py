@@ -34,8 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.check:
         return print_differences(check, options.store)
-    if options.nice and hasattr(os, "nice"):
-        os.nice(options.nice)
     # Lists of numbers are made by the million here, and no cycles.
     gc.disable()
     stop = Stop()
@@ -74,7 +72,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print progress as JSON lines")
     parser.add_argument("--once", action="store_true", help="end when everything is indexed")
     parser.add_argument("--check", action="store_true", help="compare the index with the store")
-    parser.add_argument("--nice", type=int, default=0, help="add this to the process's nice value")
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="end when standard input closes"
     )
