@@ -9,7 +9,13 @@ from typing import Any
 
 from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, string
 
 _FENCE = "```"
@@ -70,39 +76,44 @@ def settle(part: PartDraft, run: dict[str, Any], at: int, record: int) -> None:
         at: When it was written, epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    status, data = string(run.get("status")) or "done", part.data
+    if part.data.pop("preliminary", None):
+        part.tool_state = "input-available"
+    said = string(run.get("status")) or "done"
     progress, result = mapping(run.get("progress")), run.get("result")
-    extra: dict[str, Any] = {"status": "ok"}
+    extra: dict[str, Any] = {}
     child = string(progress.get("threadID")) or string(mapping(run.get("~debug")).get("threadID"))
     if child:
         extra["child_session_source_id"] = child
-    if status == "in-progress":
-        if string(progress.get("output")):
-            data |= {"state": "output-available", "output": progress["output"],
-                     "preliminary": True}  # fmt: skip
-        extra.pop("status")
-    elif status == "done":
+    if said == "in-progress":
+        _show_progress(part, progress, extra, at, record)
+    elif said == "done":
         code = mapping(result).get("exitCode")
         if type(code) is int:
             extra["exit_code"] = code
         hunks = hunks_of(_unfenced(mapping(result).get("diff")))
         if hunks:
             extra["structured"] = {"structuredPatch": hunks}
-        data |= {"state": "output-available", "output": _output(result)}
-    elif status == "rejected-by-user":
-        extra["status"] = "denied"
-        reason = string(run.get("reason")) or ""
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": reason}
+        settle_call(part, "ok", _output(result), at, record, extra)
+    elif said == "rejected-by-user":
+        settle_call(part, "denied", string(run.get("reason")) or "", at, record, extra)
     else:
-        extra["status"] = "interrupted" if status.startswith("cancel") else "error"
         error = run.get("error")
-        said = mapping(error).get("message", error if isinstance(error, str) else None)
-        data |= {"state": "output-error",
-                 "errorText": string(said) or string(run.get("reason")) or status}  # fmt: skip
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+        words = mapping(error).get("message", error if isinstance(error, str) else None)
+        status = "interrupted" if said.startswith("cancel") else "error"
+        text = string(words) or string(run.get("reason")) or said
+        settle_call(part, status, text, at, record, extra)
+
+
+def _show_progress(
+    part: PartDraft, progress: dict[str, Any], extra: dict[str, Any], at: int, record: int
+) -> None:
+    """Show what a call that still runs has written so far."""
+    part.records = tuple(dict.fromkeys((*part.records, record)))
+    if string(progress.get("output")):
+        part.data |= {"state": "output-available", "output": progress["output"],
+                      "preliminary": True}  # fmt: skip
+    part.data["resultProviderMetadata"] = {"backscroll": extra}
+    part.tool_state, part.updated_at = part.data["state"], max(at, part.created_at)
 
 
 def _output(result: object) -> Any:

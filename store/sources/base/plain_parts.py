@@ -1,11 +1,13 @@
-"""Parts that every source makes alike: finished text and thoughts, open calls, ``data-...``."""
+"""Parts that every source makes alike: text, thoughts, calls and their results, ``data-...``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from store.sources.base.drafts import PartDraft
-from store.sources.base.values import string
+from store.sources.base.values import mapping, string
+
+_OPEN = ("input-streaming", "input-available", "approval-requested")
 
 
 def text_part(text: str, at: int, *records: int) -> PartDraft:
@@ -54,6 +56,46 @@ def call_part(name: object, call_id: str, given: object, at: int, record: int) -
         "input": {} if given is None else given,
     }  # fmt: skip
     return PartDraft(kind, data, at, at, call_id, "input-available", (record,))
+
+
+def is_open(part: PartDraft) -> bool:
+    """Return whether a part is a call that has no result."""
+    return part.tool_state in _OPEN
+
+
+def settle_call(
+    part: PartDraft,
+    status: str,
+    output: Any,
+    at: int,
+    record: int,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Put a result into the part of its call; of a second one only the record is kept.
+
+    Args:
+        part: The call's part.
+        status: ``ok``, ``error``, ``interrupted`` or ``denied``.
+        output: The result; its words where it failed or was denied.
+        at: When it was written, epoch ms.
+        record: The number of the record that it is in.
+        extra: What else is known of it, as ``exit_code`` and ``duration_ms``.
+    """
+    part.records = tuple(dict.fromkeys((*part.records, record)))
+    if not is_open(part):
+        return
+    data = part.data
+    if status == "ok":
+        data |= {"state": "output-available", "output": output}
+    elif status == "denied":
+        data["state"] = "output-denied"
+        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": output}
+    else:
+        data |= {"state": "output-error", "errorText": output}
+    known = mapping(mapping(data.get("resultProviderMetadata")).get("backscroll"))
+    own = {**known, "status": status, **(extra or {})}
+    data["resultProviderMetadata"] = {"backscroll": own}
+    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
 
 
 def data_part(kind: str, data: dict[str, Any], at: int, *records: int) -> PartDraft:

@@ -14,7 +14,7 @@ import orjson
 
 from store.sources.base.chat_exports import Conversation
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import data_part, settle_call, text_part
 from store.sources.base.values import mapping, string
 
 _CITED = re.compile(
@@ -261,20 +261,14 @@ class Reader:
             part: The call's part.
             message: The tool's message.
         """
-        part.records = (*part.records, self.record)
         said = mapping(mapping(message.get("metadata")).get("aggregate_result")).get("status")
         status = _AGGREGATED.get(str(said), "ok" if said is None else "error")
         if mapping(message.get("content")).get("content_type") == "system_error":
             status = "error"
         output = self.output(message)
-        if status == "ok":
-            part.data |= {"state": "output-available", "output": output}
-        else:
-            words = output if isinstance(output, str) else orjson.dumps(output).decode()
-            part.data |= {"state": "output-error", "errorText": words}
-        part.data["resultProviderMetadata"] = {"backscroll": {"status": status}}
-        part.tool_state = part.data["state"]
-        part.updated_at = max(self.at, part.created_at)
+        if status != "ok" and not isinstance(output, str):
+            output = orjson.dumps(output).decode()
+        settle_call(part, status, output, self.at, self.record)
 
 
 def _pieces(content: dict[str, Any]) -> list[Any]:

@@ -11,7 +11,13 @@ from typing import Any
 import orjson
 
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, string
 
 _PAGE = ("title", "url", "text")
@@ -92,13 +98,9 @@ def _settle(
         parts.append(part)
     failed = block.get("is_error") is True
     output = _output(block.get("content"))
-    if failed:
-        words = output if isinstance(output, str) else orjson.dumps(output).decode()
-        part.data |= {"state": "output-error", "errorText": words}
-    else:
-        part.data |= {"state": "output-available", "output": output}
-    part.data["resultProviderMetadata"] = {"backscroll": {"status": "error" if failed else "ok"}}
-    part.tool_state = part.data["state"]
+    if failed and not isinstance(output, str):
+        output = orjson.dumps(output).decode()
+    settle_call(part, "error" if failed else "ok", output, part.updated_at, record)
 
 
 def _output(content: object) -> Any:

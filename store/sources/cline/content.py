@@ -11,7 +11,13 @@ from typing import Any
 
 from store.sources.base.drafts import PartDraft
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, string
 
 _INPUT = re.compile(r"\s*<user_input(?: [^<>]*)?>")
@@ -65,7 +71,7 @@ def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft
 
 
 def settle(part: PartDraft, status: str, output: Any, at: int, record: int) -> None:
-    """Put a result into the part of its call; a second one is left out.
+    """Put a result into the part of its call, with its exit code and how long it took.
 
     Args:
         part: The call's part.
@@ -74,23 +80,11 @@ def settle(part: PartDraft, status: str, output: Any, at: int, record: int) -> N
         at: When it was written, epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    if part.tool_state != "input-available":
-        return
-    at, data = max(at, part.created_at), part.data
-    extra: dict[str, Any] = {"status": status, "duration_ms": at - part.created_at}
+    extra = {"duration_ms": max(at - part.created_at, 0)}
     code = _EXIT.search(output) if isinstance(output, str) and status == "error" else None
     if code is not None:
         extra["exit_code"] = int(code[1])
-    if status == "ok":
-        data |= {"state": "output-available", "output": output}
-    elif status == "denied":
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": output}
-    else:
-        data |= {"state": "output-error", "errorText": output}
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state, part.updated_at = data["state"], at
+    settle_call(part, status, output, at, record, extra)
 
 
 def result_of(block: dict[str, Any]) -> tuple[str, str]:

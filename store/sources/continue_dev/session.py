@@ -19,7 +19,13 @@ from store.sources.base.drafts import (
     SessionDraft,
 )
 from store.sources.base.growing import Depends
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, number, string
 from store.sources.continue_dev.siblings import Siblings
@@ -150,7 +156,7 @@ class _History:
             self._calls[str(part.tool_call_id)] = part
             state = known.get(part.tool_call_id)
             if state is not None:
-                _settle(part, state)
+                _settle(part, state, record)
         self._add(f"{place}", "assistant", metadata, parts, record)
 
     def _result(self, place: int, message: dict[str, Any], record: int) -> None:
@@ -160,11 +166,7 @@ class _History:
             call: dict[str, Any] = {"id": message.get("toolCallId"), "function": {}}
             part = _call(call, f"{place}", self._at, record)
             self._add(f"{place}", "assistant", {}, [part], record)
-        part.records = tuple(dict.fromkeys((*part.records, record)))
-        if part.tool_state == "input-available":
-            part.data |= {"state": "output-available", "output": _text(message)}
-            part.data["resultProviderMetadata"] = {"backscroll": {"status": "ok"}}
-            part.tool_state = "output-available"
+        settle_call(part, "ok", _text(message), part.updated_at, record)
 
     def _compact(self, name: str, summary: str, record: int) -> None:
         body = {"summary": summary, "tail_start_id": None, "auto": False}
@@ -231,32 +233,31 @@ def _call(call: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
                      {} if given == "" else given, at, record)  # fmt: skip
 
 
-def _settle(part: PartDraft, state: dict[str, Any]) -> None:
+def _settle(part: PartDraft, state: dict[str, Any], record: int) -> None:
     """Put a call's state into its part."""
-    status, data = string(state.get("status")) or "", part.data
+    said, data = string(state.get("status")) or "", part.data
     given = state.get("output")
     outputs = [mapping(each) for each in given] if isinstance(given, list) else []
     text = "\n".join(str(each.get("content") or "") for each in outputs)
-    extra: dict[str, Any] = {"status": "ok"}
-    if status == "generating":
-        data["state"] = "input-streaming"
-    elif status == "generated":
-        data["state"], data["approval"] = "approval-requested", {"id": part.tool_call_id}
-    elif status == "done":
-        data |= {"state": "output-available", "output": text}
-    elif status == "canceled" and (text.startswith(_DENIED) or not text):
-        extra["status"], data["state"] = "denied", "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
-    elif status in ("errored", "canceled"):
-        extra["status"] = "error" if status == "errored" else "interrupted"
+    extra: dict[str, Any] = {}
+    status = None
+    if said == "generating":
+        data["state"] = part.tool_state = "input-streaming"
+    elif said == "generated":
+        data["state"] = part.tool_state = "approval-requested"
+        data["approval"] = {"id": part.tool_call_id}
+    elif said == "done":
+        status = "ok"
+    elif said == "canceled" and (text.startswith(_DENIED) or not text):
+        status = "denied"
+    elif said in ("errored", "canceled"):
+        status = "error" if said == "errored" else "interrupted"
         _, found, rest = text.partition(_EXIT_CODE)
         code = rest.partition(")")[0]
         if found and code.isdecimal() and len(code) < 10:
             extra["exit_code"] = int(code)
-        data |= {"state": "output-error", "errorText": text}
-    if data["state"].startswith("output"):
-        data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state = data["state"]
+    if status is not None:
+        settle_call(part, status, text, part.updated_at, record, extra)
 
 
 def _answered(message: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import data_part, settle_call, text_part
 from store.sources.base.row_reader import Row
 from store.sources.base.row_session import RowSession
 from store.sources.base.stated_calls import file_data
@@ -256,22 +256,17 @@ def _settle(part: PartDraft, data: dict[str, Any], at: int, number: int) -> None
     """Give a call its result."""
     text = data.get("content") if isinstance(data.get("content"), str) else ""
     assert isinstance(text, str)
-    own = mapping(part.data.get("resultProviderMetadata")).get("backscroll", {})
-    extra: dict[str, Any] = {"status": "ok", **own}
-    for key in ("output", "errorText", "approval"):
-        part.data.pop(key, None)
+    extra: dict[str, Any] = {}
+    status, shown = "ok", text
     if data.get("is_error") is not True:
-        part.data["state"] = "output-available"
-        part.data["output"] = _output(text, data)
+        shown = _output(text, data)
         stated = _EXIT.search(text)
         if stated and part.type == "tool-bash":
             extra["exit_code"] = int(stated[1] or stated[2])
     elif text.startswith(_DENIED):
-        part.data["state"], extra["status"] = "output-denied", "denied"
-        part.data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
+        status = "denied"
     else:
-        part.data["state"], part.data["errorText"] = "output-error", text
-        extra["status"] = "interrupted" if text.startswith(_CANCELLED) else "error"
+        status = "interrupted" if text.startswith(_CANCELLED) else "error"
     structured = decoded(data.get("metadata") or None)
     if isinstance(structured, dict) and structured:
         began, ended = utc_ms(structured.get("start_time")), utc_ms(structured.get("end_time"))
@@ -281,10 +276,11 @@ def _settle(part: PartDraft, data: dict[str, Any], at: int, number: int) -> None
             key: value for key, value in structured.items()
             if not (key == "output" and value == text)
         }  # fmt: skip
-    part.data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state = part.data["state"]
-    part.updated_at = max(part.created_at, at)
-    part.records = tuple(dict.fromkeys((*part.records, number)))
+    # Of several results the last one counts.
+    for key in ("output", "errorText", "approval"):
+        part.data.pop(key, None)
+    part.tool_state = "input-available"
+    settle_call(part, status, shown, at, number, extra)
 
 
 def _output(text: str, data: dict[str, Any]) -> Any:

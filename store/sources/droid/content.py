@@ -10,7 +10,13 @@ from typing import Any
 
 from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, number, string
 
 _EXIT_CODE = re.compile(r"Error: Command failed \(exit code: (\d{1,9})\)")
@@ -77,12 +83,9 @@ def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None
         at: When it was written, epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    if part.tool_state != "input-available":
-        return
     text, failed = text_of(block.get("content")), block.get("is_error") is True
     status = _status(text) if failed else "ok"
-    extra: dict[str, Any] = {"status": status, "duration_ms": max(at - part.created_at, 0)}
+    extra: dict[str, Any] = {"duration_ms": max(at - part.created_at, 0)}
     if part.type == _SHELL:
         code = _EXIT_CODE.match(text)
         if code or not failed:
@@ -90,16 +93,8 @@ def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None
     child = _CHILD.search(text) if part.type == _HELPER else None
     if child:
         extra["child_session_source_id"] = child[1]
-    data = part.data
-    if status == "ok":
-        data["state"], data["output"] = "output-available", _output(block.get("content"), text)
-    elif status == "denied":
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
-    else:
-        data["state"], data["errorText"] = "output-error", text
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+    output = _output(block.get("content"), text) if status == "ok" else text
+    settle_call(part, status, output, at, record, extra)
 
 
 def _status(text: str) -> str:

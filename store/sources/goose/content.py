@@ -9,7 +9,14 @@ import re
 from typing import Any
 
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    is_open,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, string
 
 _DECLINED = (
@@ -17,7 +24,6 @@ _DECLINED = (
 )  # fmt: skip
 _TAGS = re.compile("[\U000e0000-\U000e007f]")
 """Characters of an invisible copy of ASCII; Goose itself drops them."""
-_OPEN = ("input-available", "approval-requested")
 
 
 def words(block: dict[str, Any]) -> str:
@@ -107,11 +113,6 @@ def _call(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
     return call_part(value.get("name"), call_id, value.get("arguments"), at, record)
 
 
-def is_open(part: PartDraft) -> bool:
-    """Return whether a call has no response yet."""
-    return part.tool_state in _OPEN
-
-
 def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None:
     """Put a ``toolResponse`` into the part of its request.
 
@@ -121,9 +122,6 @@ def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None
         at: When it was written, epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    if not is_open(part):
-        return
     result = mapping(block.get("toolResult"))
     value = result.get("value")
     # Until version 1.10 the value was the list of blocks itself.
@@ -131,26 +129,18 @@ def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None
     blocks = [each for each in content if isinstance(each, dict)] if isinstance(
         content, list) else []
     text = "\n".join(words(each) for each in blocks if each.get("type") == "text")
-    extra: dict[str, Any] = {"status": "ok"}
     structured = mapping(value).get("structuredContent")
-    if structured is not None:
-        extra["structured"] = structured
-    data = part.data
+    extra = {} if structured is None else {"structured": structured}
+    status, shown = "ok", _output(blocks, text)
     if result.get("status") == "error":
-        extra["status"] = "error"
-        data |= {"state": "output-error", "errorText": str(result.get("error") or "")}
+        status, shown = "error", str(result.get("error") or "")
     elif text.startswith(_DECLINED):
-        extra["status"], data["state"] = "denied", "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
+        status, shown = "denied", text
     elif mapping(value).get("isError") is True:
-        extra["status"] = "error"
-        data |= {"state": "output-error", "errorText": text}
-    else:
-        data |= {"state": "output-available", "output": _output(blocks, text)}
-        if "approval" in data:
-            data["approval"] = {**data["approval"], "approved": True}
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+        status, shown = "error", text
+    if status == "ok" and is_open(part) and "approval" in part.data:
+        part.data["approval"] = {**part.data["approval"], "approved": True}
+    settle_call(part, status, shown, at, record, extra)
 
 
 def _output(blocks: list[dict[str, Any]], text: str) -> Any:

@@ -10,12 +10,11 @@ from collections import defaultdict
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft
-from store.sources.base.plain_parts import data_part
+from store.sources.base.plain_parts import data_part, is_open
 from store.sources.base.values import number, plausible_ms, string
 from store.sources.goose.content import (
     asks_for,
     is_for_reader,
-    is_open,
     part_of,
     settle,
     words,

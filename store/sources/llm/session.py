@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import data_part, settle_call, text_part
 from store.sources.base.protocol import Library
 from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.row_session import RowSession
@@ -225,23 +225,16 @@ class Builder:
             made, owner = known
         text = part.get("output")
         text = text if isinstance(text, str) else "" if text is None else str(text)
-        wrong, extra = string(part.get("exception")), {"status": "ok"}
+        wrong = string(part.get("exception"))
         if wrong is None:
-            made.data["state"] = "output-available"
             files = [self._file(one) for one in part.get("attachments") or ()]
-            made.data["output"] = [{"type": "text", "text": text}, *files] if files else text
+            output = [{"type": "text", "text": text}, *files] if files else text
+            settle_call(made, "ok", output, at, record)
         elif wrong.startswith(_CANCELLED):
-            made.data["state"], extra["status"] = "output-denied", "denied"
-            made.data["approval"] = {"id": made.tool_call_id, "approved": False, "reason": text}
+            settle_call(made, "denied", text, at, record)
         else:
-            made.data["state"], extra["status"] = "output-error", "error"
-            made.data["errorText"] = text or wrong
-            extra["exception"] = wrong
-        made.data["resultProviderMetadata"] = {"backscroll": extra}
-        made.tool_state = made.data["state"]
-        made.updated_at = max(made.created_at, at)
+            settle_call(made, "error", text or wrong, at, record, {"exception": wrong})
         owner.updated_at = max(owner.updated_at, made.updated_at)
-        made.records = tuple(dict.fromkeys((*made.records, record)))
 
     def _file(self, name: object) -> dict[str, Any]:
         """Return an attachment: its bytes, its address, or where it was."""

@@ -19,10 +19,11 @@ from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import Depends, entries_of
 from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.plain_parts import is_open
 from store.sources.base.protocol import Fact, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import iso_ms, mapping, number, plausible_ms, string
-from store.sources.openhands.messages import Event, Messages, is_open, prompt_digest
+from store.sources.openhands.messages import Event, Messages, prompt_digest
 from store.system.paths import read_regular
 
 KIND = "openhands"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import data_part, settle_call, text_part
 from store.sources.base.values import mapping, string
 
 _QUIET = frozenset({
@@ -173,17 +173,14 @@ class Messages:
             known = self._calls[part.tool_call_id or ""] = part, owner
         part, owner = known
         self._events.setdefault(string(data.get("id")) or event.name, owner)
-        part.records = tuple(dict.fromkeys((*part.records, record)))
+        part.tool_state = "input-available"  # Of several results the last one counts.
         if kind == "UserRejectObservation":
             reason = string(data.get("rejection_reason")) or ""
-            part.data["approval"] = {"id": call_id, "approved": False, "reason": reason}
-            _settle(part, {"state": "output-denied"}, {"status": "denied"})
+            settle_call(part, "denied", reason, at, record)
         elif kind == "AgentErrorEvent":
-            error = string(data.get("error")) or "error"
-            _settle(part, {"state": "output-error", "errorText": error}, {"status": "error"})
+            settle_call(part, "error", string(data.get("error")) or "error", at, record)
         else:
-            _observe(part, mapping(data.get("observation")))
-        part.updated_at = max(part.created_at, at)
+            _observe(part, mapping(data.get("observation")), at, record)
         owner.updated_at = max(owner.updated_at, part.updated_at)
 
 
@@ -191,11 +188,6 @@ def prompt_digest(prompt: str) -> str:
     """Return what tells the prompt of a subagent from others."""
     text = prompt.strip().encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
-
-
-def is_open(part: PartDraft) -> bool:
-    """Return whether a part is a call without a result."""
-    return part.tool_state == "input-available"
 
 
 def _contents(content: object, at: int, record: int) -> list[PartDraft]:
@@ -267,31 +259,23 @@ def _call(event: Event, action: dict[str, Any], at: int, record: int) -> PartDra
     return PartDraft(made["type"], made, at, at, call_id, made["state"], (record,))
 
 
-def _settle(part: PartDraft, said: dict[str, Any], extra: dict[str, Any]) -> None:
-    known = mapping(mapping(part.data.get("resultProviderMetadata")).get("backscroll"))
-    part.data |= said
-    part.data["resultProviderMetadata"] = {"backscroll": {**known, **extra}}
-    part.tool_state = part.data["state"]
-
-
-def _observe(part: PartDraft, observation: dict[str, Any]) -> None:
+def _observe(part: PartDraft, observation: dict[str, Any], at: int, record: int) -> None:
     """Put an observation into the part of its call."""
     content = observation.get("content")
     blocks = [mapping(each) for each in content] if isinstance(content, list) else []
     texts = [each["text"] for each in blocks if isinstance(each.get("text"), str)]
     text = content if isinstance(content, str) else "\n".join(texts)
     files = [file for each in blocks for file in _files(each)]
-    extra: dict[str, Any] = {"status": "ok"}
+    extra: dict[str, Any] = {}
     code = observation.get("exit_code")
     if type(code) is int and code != -1:
         extra["exit_code"] = code
     if observation.get("timeout") is True:
         extra["timeout"] = True
     if observation.get("is_error") is True:
-        extra["status"] = "error"
-        _settle(part, {"state": "output-error", "errorText": text or "error"}, extra)
+        settle_call(part, "error", text or "error", at, record, extra)
         return
     shown: Any = "" if part.type == "tool-finish" else text
     if files:
         shown = [{"type": "text", "text": text}, *files]
-    _settle(part, {"state": "output-available", "output": shown}, extra)
+    settle_call(part, "ok", shown, at, record, extra)

@@ -11,7 +11,13 @@ from typing import Any
 
 from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, number, string
 
 SHELL = "tool-run_shell_command"
@@ -84,16 +90,13 @@ def settle(
         at: When it was written, epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    if part.tool_state != "input-available":
-        return
     response = next((r for p in parts if (r := mapping(mapping(p.get("functionResponse"))
                                                        .get("response")))), {})  # fmt: skip
     error, output = response.get("error"), response.get("output", response)
     text = words_of(error) or words_of(output)
     status = _status(told, error, text)
     took = number(told.get("durationMs")) or max(at - part.created_at, 0)
-    extra: dict[str, Any] = {"status": status, "duration_ms": max(took, 0)}
+    extra: dict[str, Any] = {"duration_ms": max(took, 0)}
     code = _EXIT_CODE.search(text) if part.type == SHELL else None
     if code:
         extra["exit_code"] = int(code[1])
@@ -102,20 +105,13 @@ def settle(
     if hunks:
         name = {"file_path": display["fileName"]} if string(display.get("fileName")) else {}
         extra["structured"] = {**name, "structuredPatch": hunks}
-    data = part.data
+    shown: Any = text
     if status == "ok":
         files = [file for each in parts if (file := file_data(each)) is not None]
-        words = text if isinstance(output, str | list) else output
-        data["state"], data["output"] = "output-available", words
+        shown = text if isinstance(output, str | list) else output
         if files:
-            data["output"] = [*([{"type": "text", "text": text}] if text else []), *files]
-    elif status == "denied":
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
-    else:
-        data["state"], data["errorText"] = "output-error", text
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+            shown = [*([{"type": "text", "text": text}] if text else []), *files]
+    settle_call(part, status, shown, at, record, extra)
 
 
 def _status(told: dict[str, Any], error: object, text: str) -> str:

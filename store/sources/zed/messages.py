@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
-from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.plain_parts import data_part, is_open, settle_call, text_part
 from store.sources.base.values import mapping, string
 
 _DENIED = "Permission to run tool denied by user"
@@ -157,7 +157,7 @@ class Messages:
                 parts.append(part)
                 result = results.get(part.tool_call_id or "")
                 if result is not None:
-                    settle(part, mapping(result))
+                    settle(part, mapping(result), record)
             else:
                 parts.append(self._unknown(tag, value, record))
         self._add(None, "assistant", {}, parts, record)
@@ -229,14 +229,8 @@ class Messages:
                 details = {"result": result}
                 parts.append(self._unknown(f"result {nth + 1} without its call", details, record))
                 continue
-            part.records = tuple(dict.fromkeys((*part.records, record)))
-            settle(part, result)
+            settle(part, result, record)
         return bool(given)
-
-
-def is_open(part: PartDraft) -> bool:
-    """Return whether a call has no result."""
-    return part.tool_state in ("input-available", "input-streaming")
 
 
 def _status(part: PartDraft) -> object:
@@ -244,30 +238,35 @@ def _status(part: PartDraft) -> object:
     return mapping(said.get("backscroll")).get("status")
 
 
-def settle(part: PartDraft, result: dict[str, Any]) -> None:
-    """Put a result into the part of its call."""
+def settle(part: PartDraft, result: dict[str, Any], record: int) -> None:
+    """Put a result into the part of its call.
+
+    Args:
+        part: The call's part.
+        result: What Zed stored of it; it has no time.
+        record: The number of its record.
+    """
+    shown: Any
     texts, files = _contents(result.get("content"))
-    text, output, data = "\n".join(texts), result.get("output"), part.data
-    extra: dict[str, Any] = {"status": "ok"}
+    text, output = "\n".join(texts), result.get("output")
+    extra: dict[str, Any] = {}
     child = string(mapping(output).get("session_id"))
     if child is not None and part.type == "tool-spawn_agent":
         extra["child_session_source_id"] = child
+    status, shown = "ok", text
     if result.get("is_error") is not True:
-        shown: Any = text or (output if output is not None else "")
+        shown = text or (output if output is not None else "")
         if files:
             shown = [{"type": "text", "text": text}, *files]
-        data |= {"state": "output-available", "output": shown}
     elif text == _DENIED:
-        extra["status"], data["state"] = "denied", "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
+        status = "denied"
     else:
-        extra["status"] = "interrupted" if text == _CANCELLED else "error"
+        status = "interrupted" if text == _CANCELLED else "error"
         code = _EXIT_CODE.search(text)
         if code is not None:
             extra["exit_code"] = int(code[1])
-        data |= {"state": "output-error", "errorText": text or string(output) or "error"}
-    data["resultProviderMetadata"] = {"backscroll": extra}
-    part.tool_state = data["state"]
+        shown = text or string(output) or "error"
+    settle_call(part, status, shown, part.updated_at, record, extra)
 
 
 def _contents(content: object) -> tuple[list[str], list[dict[str, Any]]]:
