@@ -77,7 +77,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
         projects = home / ".claude" / "projects"
         (projects / "-home-dev-link").symlink_to("-home-dev-app")
     db = open_database(tmp_path / "store.db", create=True)
-    there = [Target(source(KINDS[path.name]), path) for path in home.iterdir() if path.name in KINDS]
+    there = [Target(source(KINDS[one.name]), one) for one in home.iterdir() if one.name in KINDS]
     Sync(db, Settings(helpers=0)).run(there or [Target(source("gemini"), home)])
     problems = db.connection.execute("SELECT reason FROM source_problems").fetchall()
     yield Case(db, [reason for (reason,) in problems])
