@@ -6,15 +6,25 @@ import sqlite3
 import time
 from dataclasses import dataclass, field
 
+from store.conversation.gone_marks import PARTIAL
 from store.engine.database import Database
+from store.ids import derived_session_id
 from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
 from store.sync.depending import News
+from store.sync.forget import delete_sessions, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
-from store.sync.writer import FORGOTTEN, Written, can_continue, trim_changes, write_prepared
+from store.sync.writer import (
+    FORGOTTEN,
+    Written,
+    can_continue,
+    log_changes,
+    trim_changes,
+    write_prepared,
+)
 from store.system.clock import Clock
 
 BATCH_BYTES = 4 << 20
@@ -106,6 +116,7 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
         StoreError: The store is locked for long, read only, full or damaged.
     """
     outcome = Outcome()
+    removed: list[str] = []
     with transaction(database.connection, database.path):
         changed = False
         for job, result in batch.units:
@@ -122,9 +133,31 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 continue
             written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
             changed = written or changed
-        if changed:
+            gone = _withdraw(database, job, result, clock)
+            outcome.changed += gone
+            removed += gone
+        if changed or removed:
             trim_changes(database)
+    if removed:
+        take_out(database, removed)
     return outcome
+
+
+def _withdraw(database: Database, job: Job, result: ReadUnit, clock: Clock) -> list[str]:
+    """Delete partial sessions whose messages are all in others now; return their ids."""
+    removed = []
+    for name in result.withdrawn:
+        session_id = derived_session_id(job.source.kind, name)
+        row = database.connection.execute(
+            f"SELECT json_extract(metadata_json, '$.source.{PARTIAL}') FROM chat_sessions"
+            " WHERE id = ?",
+            (session_id,),
+        ).fetchone()
+        if row is not None and row[0]:
+            delete_sessions(database, [session_id])
+            log_changes(database, session_id, (), clock)
+            removed.append(session_id)
+    return removed
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:

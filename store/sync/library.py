@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from store.conversation.gone_marks import PARTIAL
 from store.engine.database import Database
 from store.ids import derived_session_id
 from store.queries.originals import records_of_session
-from store.sources.base.protocol import Fact, KnownMessage, LibraryUser, Source
+from store.sources.base.protocol import Fact, KnownMessage, KnownPrompt, LibraryUser, Source
 from store.sync.jsontext import clean
 
 
@@ -45,6 +46,26 @@ class StoredLibrary:
             (self._kind, clean(name)),
         )
         return [Fact(*row) for row in sorted(set(rows))]
+
+    def prompts(self, workspace: str | None, since: int, until: int) -> Sequence[KnownPrompt]:
+        """Return what persons said in sessions that are more than a log of prompts.
+
+        Args:
+            workspace: The sessions' workspace; None for any.
+            since: Epoch ms of the first prompt that is of interest.
+            until: Epoch ms of the last one.
+        """
+        rows = self._database.connection.execute(
+            "SELECT m.created_at, json_extract(p.data_json, '$.text') FROM chat_sessions s "
+            "JOIN chat_messages m ON m.session_id = s.id JOIN chat_parts p ON p.message_id = m.id "
+            "WHERE (?1 IS NULL OR s.workspace_root = ?1) AND s.updated_at >= ?2 "
+            "AND s.created_at <= ?3 AND json_extract(s.metadata_json, '$.source.kind') = ?4 "
+            f"AND json_extract(s.metadata_json, '$.source.{PARTIAL}') IS NULL "
+            "AND m.role = 'user' AND m.created_at BETWEEN ?2 AND ?3 AND p.type = 'text' "
+            "ORDER BY m.created_at, m.id",
+            (None if workspace is None else clean(workspace), since, until, self._kind),
+        )
+        return [KnownPrompt(at, text) for at, text in rows if isinstance(text, str)]
 
 
 def connect_library(source: Source, database: Database) -> None:

@@ -39,6 +39,7 @@ class ReadUnit:
         follows: Whether it follows another reading of the unit in the same sync.
         also: Ids of the unit's sessions that were not read because they did not change.
         state: Where the next reading continues.
+        withdrawn: As in ``Reading``.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -56,6 +57,7 @@ class ReadUnit:
     follows: bool = False
     also: list[str] = field(default_factory=list)
     state: State | None = None
+    withdrawn: Sequence[str] = ()
 
     def drop_facts_of(self, sessions: Collection[str]) -> None:
         """Remove the facts about sessions (by source id)."""
@@ -107,7 +109,7 @@ def read_unit(
             result.sessions.append(making(draft, memory=memory))
         except Exception as error:
             result.problems.append(Problem(draft.path, 0, reason_of("cannot be mapped", error)))
-    result.stamps = reading.stamps
+    result.stamps, result.withdrawn = reading.stamps, reading.withdrawn
     result.depends_on(reading)
     return result
 

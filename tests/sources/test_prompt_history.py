@@ -72,7 +72,9 @@ def test_a_session_of_prompts_only(end: str, tmp_path: Path) -> None:
         end=end,
     )  # fmt: skip
     drafts, problems = read_all(ClaudeCodeSource(), root)
-    assert problems == [] and set(drafts) == {SESSION, GONE}
+    (day,) = [name for name in drafts if name.startswith("prompts-")]
+    assert problems == [] and set(drafts) == {SESSION, GONE, day}
+    assert said(drafts[day]) == ["of an old version"]
     draft = drafts[GONE]
     check_records(draft)
     assert draft.partial and draft.metadata["backscroll"] == {"prompts_only": True}
@@ -194,3 +196,89 @@ def test_prompts_of_a_session_whose_file_is_empty(tmp_path: Path) -> None:
     sync(db, root)
     assert titles(db) == ["in the file", "it came after all"]
     db.close()
+
+
+DAY = 24 * 60 * 60 * 1000
+
+
+def test_lines_that_name_no_session_are_listed_by_folder_and_day(tmp_path: Path) -> None:
+    root = claude_home(
+        tmp_path,
+        claude_line(None, "one", START),
+        claude_line(None, "two", START + 1),
+        claude_line(None, "elsewhere", START + 2, project="/x"),
+        claude_line(None, "the next day", START + DAY),
+        claude_line(None, "/clear", START + 2 * DAY),
+    )
+    drafts, problems = read_all(ClaudeCodeSource(), root)
+    assert problems == []
+    days = {name: draft for name, draft in drafts.items() if name != SESSION}
+    assert sorted(said(draft) for draft in days.values()) == [
+        ["elsewhere"], ["one", "two"], ["the next day"]]
+    for draft in days.values():
+        check_records(draft)
+        assert draft.partial and draft.metadata["backscroll"] == {"prompts_only": True}
+    assert {draft.workspace_root for draft in days.values()} == {"/w", "/x"}
+
+
+@pytest.mark.parametrize("keep_originals", [True, False])
+def test_lines_of_a_session_that_is_there_are_not_listed(
+    keep_originals: bool, db: Database, tmp_path: Path
+) -> None:
+    """Whether its file was there before, came later, or is gone again."""
+    root = tmp_path / "c"
+    lines = [claude_line(None, "my prompt", START), claude_line(None, "/review it", START + 9)]
+    write(root / "history.jsonl", lines)
+    (root / "projects").mkdir()
+    sync(db, root, keep_originals=keep_originals)
+    assert titles(db) == ["my prompt"]
+    file = File(GONE)
+    file.user("my prompt")
+    file.user("<command-name>/review</command-name>\n<command-args>it</command-args>")
+    file.assistant("yes", id="msg_1")
+    path = file.write(root / "projects" / "-w")
+    for _ in range(2):
+        sync(db, root, keep_originals=keep_originals)
+        assert titles(db) == ["my prompt"]
+        (count,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+        assert count == 1
+        if path.exists():
+            path.unlink()
+    write(root / "history.jsonl", [*lines, claude_line(None, "lost", START + 5)])
+    sync(db, root, keep_originals=keep_originals)
+    assert titles(db) == ["lost", "my prompt"]
+
+
+def test_a_line_that_a_session_took_leaves_the_day(db: Database, tmp_path: Path) -> None:
+    root = tmp_path / "c"
+    lines = [claude_line(None, text, START + 10 * at)
+             for at, text in enumerate(("lost", "kept", "lost"))]  # fmt: skip
+    write(root / "history.jsonl", lines)
+    (root / "projects").mkdir()
+    sync(db, root)
+    file = File(GONE)
+    file.user("kept")
+    file.write(root / "projects" / "-w")
+    sync(db, root)
+    rows = db.connection.execute(
+        "SELECT json_extract(data_json, '$.text') FROM chat_parts WHERE type = 'text' ORDER BY 1"
+    )
+    assert [text for (text,) in rows] == ["kept", "lost", "lost"]
+
+
+def test_prompts_of_a_session_whose_file_has_notes_only(db: Database, tmp_path: Path) -> None:
+    root = claude_home(tmp_path / "home", claude_line(GONE, "asked long ago"))
+    path = root / "projects" / "-w" / f"{GONE}.jsonl"
+    note = {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}}
+    path.write_text(json.dumps(note) + "\n")
+    sync(db, root)
+    assert titles(db) == ["asked long ago", "in the file"]
+    with (root / "history.jsonl").open("a") as out:
+        out.write(json.dumps(claude_line(GONE, "and more", START + 5)) + "\n")
+    sync(db, root)
+    file = File(GONE)
+    file.user("it came after all")
+    text = file.write(tmp_path / "later").read_text()
+    path.write_text(json.dumps(note) + "\n" + text)
+    sync(db, root)
+    assert titles(db) == ["in the file", "it came after all"]

@@ -12,14 +12,15 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.base.json_lines import LineError, parse_line, records_of
 from store.sources.base.plain_parts import data_part, text_part
-from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.base.protocol import FileStamp, KnownPrompt, Problem, Reading, Unit
 from store.sources.base.requests import prompt_parts
 from store.sources.base.titles import first_prompt
 from store.system.paths import open_regular
@@ -31,6 +32,12 @@ _HEAD = 65_536
 LIMIT = 256 * 1024 * 1024
 """Bytes of the largest log that is read."""
 NOTE = "Only the prompts of this session are known: its own file is gone."
+NOTE_OF_NOTES = "Only the prompts of this session are known: its own file has no messages."
+NOTE_OF_DAY = "Only these prompts are known: the log does not name the sessions they were typed in."
+DAY = "prompts-"
+"""Begins the ids of sessions that are the prompts of one folder and day."""
+_SENT_BEFORE_MS, _SENT_AFTER_MS = 60_000, 3_600_000
+"""How much earlier or later a session may have a prompt than the log: it may wait for a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,7 @@ class TypedLine:
     """One line that a person typed.
 
     Attributes:
+        session: Empty where the log does not name it.
         at: Epoch ms.
         folder: The workspace, where the log names it.
         origin: ``human``, ``command`` or ``shell``.
@@ -63,6 +71,22 @@ def is_log(path: str, keys: Collection[str]) -> bool:
 
 
 ReadLine = Callable[[dict[str, Any]], TypedLine | None]
+
+
+class Elsewhere(NamedTuple):
+    """Prompts of sessions that are there.
+
+    Attributes:
+        prompts: Those of a folder that may be typed lines of the log.
+        looked: The files and folders that others may come into.
+    """
+
+    prompts: Sequence[KnownPrompt]
+    looked: Sequence[FileStamp] = ()
+
+
+LookElsewhere = Callable[[str | None, int, int], Elsewhere]
+"""Takes a folder, and the times (epoch ms) of the first and last prompt that are looked for."""
 
 
 @dataclass(slots=True)
@@ -108,8 +132,7 @@ class PromptHistory:
         Args:
             kind: The source's kind.
             key: The key that names an entry's session.
-            read_line: Returns the line that an entry of the log is; None for one without a
-                session or words.
+            read_line: Returns the line that an entry of the log is; None for one without words.
             name: Returns a session's id as the source has it.
         """
         self._kind = kind
@@ -138,23 +161,62 @@ class PromptHistory:
                 newest = max([asked.at, *(line.at for _, line in last)])
                 yield Unit(KEY + name, (session.stamp(path, name),), newest)
 
-    def read(self, path: str, unit: Unit) -> Reading:
-        """Read one of the units."""
+    def read(self, path: str, unit: Unit, elsewhere: LookElsewhere) -> Reading:
+        """Read one of the units.
+
+        Args:
+            path: The log.
+            unit: The unit.
+            elsewhere: Returns what other sessions have of prompts that name no session.
+        """
         name = unit.key.removeprefix(KEY)
         # What is wrong with the log is a problem of the listing, not of each of its sessions.
         session = self._sessions(path, []).get(name)
         if session is None:
             return Reading([], [], ())
-        draft = self._draft(path, name, session)
-        return Reading([draft], [], (session.stamp(path, name),))
+        lines, stamps = list(session.lines(self._read_line)), (session.stamp(path, name),)
+        if not name.startswith(DAY):
+            return Reading([self._draft(path, name, session, lines, NOTE)], [], stamps)
+        times = [line.at for _, line in lines]
+        known = elsewhere(
+            lines[0][1].folder, min(times) - _SENT_BEFORE_MS, max(times) + _SENT_AFTER_MS
+        )
+        left = _not_among(lines, known.prompts)
+        if not any(line.origin == "human" for _, line in left):
+            return Reading([], [], stamps, known.looked, withdrawn=[name])
+        draft = self._draft(path, name, session, left, NOTE_OF_DAY)
+        return Reading([draft], [], stamps, known.looked)
 
-    def _draft(self, path: str, name: str, session: _Session) -> SessionDraft:
-        lines = list(session.lines(self._read_line))
+    def in_place_of(self, reading: Reading, path: str, name: str) -> Reading:
+        """Return the reading of a session's own file, with its prompts if no message is there.
+
+        Args:
+            reading: The reading.
+            path: The log.
+            name: The session's id.
+        """
+        if any(draft.messages for draft in reading.sessions) or not reading.stamps:
+            return reading
+        session = self._sessions(path, []).get(name)
+        reading.looked = [*reading.looked, FileStamp.now(path)]
+        lines = list(session.lines(self._read_line)) if session is not None else []
+        if session is not None and any(line.origin == "human" for _, line in lines):
+            reading.sessions = [self._draft(path, name, session, lines, NOTE_OF_NOTES)]
+        return reading
+
+    def _draft(
+        self,
+        path: str,
+        name: str,
+        session: _Session,
+        lines: Sequence[tuple[int, TypedLine]],
+        why: str,
+    ) -> SessionDraft:
         messages = [_message(line, number, session.records[number]) for number, line in lines]
         messages.sort(key=lambda message: message.created_at)
         first, last = messages[0].created_at, messages[-1].created_at
         number = lines[-1][0]
-        note = data_part("event", {"name": "prompts only", "details": NOTE}, last, number)
+        note = data_part("event", {"name": "prompts only", "details": why}, last, number)
         messages.append(MessageDraft("prompts-only", "system", last, last, {}, [note]))
         draft = SessionDraft(
             name, path, self._kind, first, last,
@@ -201,12 +263,48 @@ class PromptHistory:
             if named is not None and line.rstrip().endswith(b"}"):
                 name = self._name(named[1].decode("utf-8", "replace"))
                 found.setdefault(name, _Session()).records.append(line.rstrip(b"\r"))
-            elif line.strip() and place < len(lines) - 1:
+            elif line.strip():
                 try:
-                    parse_line(line)
+                    self._take_unnamed(found, line.rstrip(b"\r"))
                 except LineError as error:
-                    problems.append(Problem(path, place + 1, str(error)))
+                    if place < len(lines) - 1:
+                        problems.append(Problem(path, place + 1, str(error)))
         return found
+
+    def _take_unnamed(self, found: dict[str, _Session], record: bytes) -> None:
+        """Add a record that names no session to those of its folder and day."""
+        line = self._read_line(parse_line(record)[0])
+        if line is None or line.session or not line.text.strip():
+            return
+        folder = hashlib.blake2b((line.folder or "").encode("utf-8", "replace"), digest_size=6)
+        name = f"{DAY}{_day(line.at)}-{folder.hexdigest()}"
+        found.setdefault(name, _Session()).records.append(record)
+
+
+def _not_among(
+    lines: Sequence[tuple[int, TypedLine]], prompts: Sequence[KnownPrompt]
+) -> list[tuple[int, TypedLine]]:
+    """Return the lines that are no prompts of other sessions, each prompt being one line."""
+    said: dict[str, list[int]] = {}
+    for prompt in prompts:
+        said.setdefault(_plain(prompt.text), []).append(prompt.at)
+    left = []
+    for number, line in lines:
+        times = said.get(_plain(line.text), [])
+        sent = [at for at in times if -_SENT_BEFORE_MS <= at - line.at <= _SENT_AFTER_MS]
+        if sent:
+            times.remove(min(sent, key=lambda at: abs(at - line.at)))
+        else:
+            left.append((number, line))
+    return left
+
+
+def _day(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _message(line: TypedLine, number: int, record: bytes) -> MessageDraft:

@@ -94,6 +94,13 @@ class KnownMessage(NamedTuple):
     role: str
 
 
+class KnownPrompt(NamedTuple):
+    """Something that a person said, and when (epoch ms)."""
+
+    at: int
+    text: str
+
+
 SESSION_FACT = "session:"
 """Begins the name of the fact that a session is there, which sync adds for each one itself."""
 
@@ -109,6 +116,8 @@ class Reading:
         facts: What others may want.
         wants: Names of facts that may change what this unit is read as: it is read again
             when another unit tells one of them.
+        withdrawn: Source ids of partial sessions that an earlier reading of the unit may have
+            made, and whose messages are all in other sessions now.
     """
 
     sessions: list[SessionDraft]
@@ -117,6 +126,7 @@ class Reading:
     looked: Sequence[FileStamp] = ()
     facts: Sequence[Fact] = ()
     wants: Iterable[str] = ()
+    withdrawn: Sequence[str] = ()
 
 
 class Library(Protocol):
@@ -140,6 +150,16 @@ class Library(Protocol):
         """Return what units told by a name, those too whose files are gone."""
         ...
 
+    def prompts(self, workspace: str | None, since: int, until: int) -> Sequence[KnownPrompt]:
+        """Return what persons said in sessions that are more than a log of prompts.
+
+        Args:
+            workspace: The sessions' workspace; None for any.
+            since: Epoch ms of the first prompt that is of interest.
+            until: Epoch ms of the last one.
+        """
+        ...
+
 
 class NoLibrary:
     """Fulfils ``Library`` where nothing was ever brought in."""
@@ -154,6 +174,16 @@ class NoLibrary:
 
     def facts(self, name: str) -> Sequence[Fact]:
         """Return nothing."""
+        return ()
+
+    def prompts(self, workspace: str | None, since: int, until: int) -> Sequence[KnownPrompt]:
+        """Return nothing.
+
+        Args:
+            workspace: Of no interest.
+            since: Of no interest.
+            until: Of no interest.
+        """
         return ()
 
 

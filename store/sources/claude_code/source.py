@@ -36,7 +36,7 @@ from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.steps import SessionSteps
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import Transcript
-from store.sources.claude_code.typed import is_history, typed_line
+from store.sources.claude_code.typed import TypedInSessions, is_history, typed_line
 from store.system.paths import expanded
 
 
@@ -62,6 +62,7 @@ class ClaudeCodeSource(FileSource):
         self._neighbours: dict[str, Neighbours] = {}
         self._words = Words()
         self._history = PromptHistory(KIND, "sessionId", typed_line)
+        self._typed = TypedInSessions()
         self._library: Library = NoLibrary()
 
     def use_library(self, library: Library) -> None:
@@ -167,9 +168,14 @@ class ClaudeCodeSource(FileSource):
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
         history = history_of(root)
-        if unit.key.startswith(KEY) and history is not None:
-            return self._history.read(history, unit)
-        return super().read(root, unit)
+        if history is None:
+            return super().read(root, unit)
+        if unit.key.startswith(KEY):
+            projects = Path(history).parent / "projects"
+            elsewhere = partial(self._typed.elsewhere, projects, self._library)
+            return self._history.read(history, unit, elsewhere)
+        name = claimed_id(unit.key.rpartition("/")[2])
+        return self._history.in_place_of(super().read(root, unit), history, name)
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool

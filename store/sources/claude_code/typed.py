@@ -8,14 +8,25 @@ name no session. Pasted text is in ``pastedContents`` by its number, and in ``di
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from store.sources.base.prompt_history import TypedLine, is_log
+from store.sources.base.content_blocks import text_of
+from store.sources.base.growing import entries_of
+from store.sources.base.json_lines import records_of
+from store.sources.base.prompt_history import Elsewhere, TypedLine, is_log
+from store.sources.base.protocol import FileStamp, KnownPrompt, Library
+from store.sources.claude_code.agents import AGENT, ROWS
 from store.sources.claude_code.origins import is_local_name
 from store.sources.claude_code.rows import epoch_ms, mapping, string
+from store.system.paths import open_regular
 
 _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #(\d{1,9})[^\]\n]{0,40}\]")
 _KEYS = ("display", "timestamp")
+_NO_LETTER = re.compile(r"[^A-Za-z0-9]")
+_LONGEST_NAME = 200
+_TAG = re.compile(r"<(command-name|command-args|bash-input)>(.*?)</\1>", re.S)
 
 
 def is_history(path: str) -> bool:
@@ -24,9 +35,9 @@ def is_history(path: str) -> bool:
 
 
 def typed_line(entry: dict[str, Any]) -> TypedLine | None:
-    """Return what an entry says was typed; None where it names no session."""
-    session, text = string(entry.get("sessionId")), string(entry.get("display"))
-    if session is None or text is None or "/" in session:
+    """Return what an entry says was typed, if it says that."""
+    session, text = string(entry.get("sessionId")) or "", string(entry.get("display"))
+    if text is None or "/" in session:
         return None
     pasted = mapping(entry.get("pastedContents"))
 
@@ -45,3 +56,74 @@ def _kind_of(text: str) -> tuple[str, dict[str, Any]]:
     if name.startswith("/") and is_local_name(name):
         return "command", {"command": {"name": name, "args": args.strip()}}
     return "human", {}
+
+
+class TypedInSessions:
+    """The prompts of the session files that are there, each file read again when it moved."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._known: dict[str, tuple[FileStamp, list[KnownPrompt]]] = {}
+
+    def elsewhere(
+        self, projects: Path, library: Library, folder: str | None, since: int, until: int
+    ) -> Elsewhere:
+        """Return what sessions of a folder have of prompts, in files and in the library.
+
+        Args:
+            projects: The folder of all projects.
+            library: What was read of files that are gone.
+            folder: The workspace.
+            since: Epoch ms of the first prompt that is of interest.
+            until: Epoch ms of the last one.
+        """
+        known = [KnownPrompt(at, _as_typed(text))
+                 for at, text in library.prompts(folder, since, until)]  # fmt: skip
+        there = _project_folders(projects, folder)
+        said = set(known)
+        for path in there:
+            for entry in entries_of(path):
+                if entry.name.endswith(ROWS) and not entry.name.startswith(AGENT):
+                    found = self._prompts(entry.path, since)
+                    known += [one for one in found if one not in said]
+        return Elsewhere(known, [FileStamp.now(path) for path in there])
+
+    def _prompts(self, path: str, since: int) -> list[KnownPrompt]:
+        stamp = FileStamp.now(path)
+        if stamp.mtime_ns // 1_000_000 < since:
+            return []
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            known = self._known[path] = stamp, list(_prompts_in(path))
+        return known[1]
+
+
+def _project_folders(projects: Path, folder: str | None) -> list[str]:
+    """Return where a workspace's sessions are, whether or not there are any."""
+    name = _NO_LETTER.sub("-", folder or "")
+    if len(name) <= _LONGEST_NAME:
+        return [str(projects / name)] if name else []
+    start = f"{name[:_LONGEST_NAME]}-"
+    return [one.path for one in entries_of(str(projects)) if one.name.startswith(start)]
+
+
+def _prompts_in(path: str) -> Iterator[KnownPrompt]:
+    try:
+        with open_regular(path) as file:
+            lines = [line for line in file if b'"user"' in line and b'"tool_result"' not in line]
+    except OSError:
+        return
+    for row in records_of(b"".join(lines), len(lines)):
+        at = epoch_ms(row.get("timestamp"))
+        if row.get("type") == "user" and at is not None:
+            yield KnownPrompt(at, _as_typed(text_of(mapping(row.get("message")).get("content"))))
+
+
+def _as_typed(text: str) -> str:
+    """Return a prompt as it was typed: commands and shell lines stand in tags of their own."""
+    tags = dict(_TAG.findall(text)) if text.lstrip().startswith("<") else {}
+    if "bash-input" in tags:
+        return f"!{tags['bash-input']}"
+    if "command-name" in tags:
+        return f"{tags['command-name']} {tags.get('command-args', '')}".strip()
+    return text

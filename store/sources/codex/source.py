@@ -9,7 +9,13 @@ from pathlib import Path
 
 from store.sources.base.file_source import FileSource
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
+from store.sources.base.prompt_history import (
+    KEY,
+    NAME,
+    Elsewhere,
+    HistoryFollower,
+    PromptHistory,
+)
 from store.sources.base.protocol import (
     Follower,
     Known,
@@ -161,9 +167,14 @@ class CodexSource(FileSource):
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
         history = history_of(root)
-        if unit.key.startswith(KEY) and history is not None:
-            return self._history.read(history, unit)
-        return super().read(root, unit)
+        if history is None:
+            return super().read(root, unit)
+        if unit.key.startswith(KEY):
+            return self._history.read(history, unit, self._elsewhere)
+        return self._history.in_place_of(super().read(root, unit), history, thread_of(unit.key))
+
+    def _elsewhere(self, folder: str | None, since: int, until: int) -> Elsewhere:
+        return Elsewhere(self._library.prompts(folder, since, until))
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool

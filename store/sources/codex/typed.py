@@ -16,8 +16,8 @@ def is_history(path: str) -> bool:
 
 
 def typed_line(entry: dict[str, Any]) -> TypedLine | None:
-    """Return what an entry says was typed; None where it names no session."""
-    session, text = string(entry.get("session_id")), string(entry.get("text"))
-    if session is None or text is None or "/" in session:
+    """Return what an entry says was typed, if it says that."""
+    session, text = string(entry.get("session_id")) or "", string(entry.get("text"))
+    if text is None or "/" in session:
         return None
     return TypedLine(session.lower(), text, utc_ms(entry.get("ts")) or 0)
