@@ -14,6 +14,7 @@ from store.errors import NotFound
 from store.prices.estimating import priced
 from store.prices.table import PriceTable
 from store.queries import sessions
+from store.queries.helpers import no_helpers
 from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
 from store.queries.running_totals import RunningTotals
@@ -146,7 +147,8 @@ def overview(db: Database, session_id: str) -> Overview:
     parent = linked(db, row.parent_id, row.parent_message_id) if row.parent_id else None
     kinds: Counter[str] = Counter()
     for (metadata_json,) in db.connection.execute(
-        "SELECT metadata_json FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+        f"SELECT s.metadata_json FROM chat_sessions s WHERE s.parent_id = $1 AND {no_helpers(db)}",
+        {"1": session_id},
     ):
         lineage = decoded(metadata_json).get("lineage")
         kind = lineage.get("kind") if isinstance(lineage, dict) else None

@@ -37,9 +37,13 @@ def shown_in_tree(db: Database, *, helpers: bool) -> str:
     return "1" if left_out is None else f"({left_out} OR s.id = $2)"
 
 
-def helper_count(db: Database) -> int:
-    """Return how many helpers' runs a store holds."""
-    if without_helpers(db) is None:
-        return 0
-    (count,) = db.connection.execute(f"SELECT count(*) FROM ({_HELPERS})").fetchone()
-    return int(count)
+def helper_ids(db: Database) -> list[str]:
+    """Return the ids of helpers' runs, which counts of sessions leave out."""
+    if db.form.name != "own":
+        return []
+    return [row[0] for row in db.connection.execute(_HELPERS)]
+
+
+def no_helpers(db: Database) -> str:
+    """Return the SQL condition for a session ``s`` that is no helper's run."""
+    return without_helpers(db) or "1"

@@ -9,6 +9,7 @@ from typing import Any
 from store.engine.database import Database
 from store.engine.values import decoded, tag_names, text
 from store.language.completion import Known, KnownValues
+from store.queries.helpers import no_helpers
 
 _SESSIONS = 1_000
 """The newest sessions, whose values are offered."""
@@ -26,7 +27,8 @@ def known_values(db: Database) -> KnownValues:
     """
     rows = db.connection.execute(
         "SELECT s.id, s.agent, s.workspace_root, s.model_json, s.metadata_json"
-        f" FROM chat_sessions s ORDER BY s.updated_at DESC, s.id DESC LIMIT {_SESSIONS}"
+        f" FROM chat_sessions s WHERE {no_helpers(db)}"
+        f" ORDER BY s.updated_at DESC, s.id DESC LIMIT {_SESSIONS}"
     ).fetchall()
     found: dict[str, Counter[str]] = {}
 

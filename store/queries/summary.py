@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from store.engine.database import Database
 from store.engine.values import number_or_none
-from store.queries.helpers import helper_count
+from store.queries.helpers import no_helpers
 
 
 class Totals(NamedTuple):
@@ -14,7 +14,7 @@ class Totals(NamedTuple):
 
     Attributes:
         sessions: All of them, archived ones too, helpers' runs (``store.queries.helpers``) not.
-        archived: How many of them are archived.
+        archived: How many of those are archived.
         sources: Kinds of sources that were synced into it.
         synced_at: Epoch ms of the last unit that sync read; None where none was.
         changed_at: ``updated_at`` of the newest session that is not archived.
@@ -30,11 +30,9 @@ class Totals(NamedTuple):
 def totals(db: Database) -> Totals:
     """Count a store."""
     connection = db.connection
-    (sessions,) = connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
-    sessions -= helper_count(db)
-    (archived,) = connection.execute(
-        "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL"
-    ).fetchone()
+    counted = f"SELECT count(*) FROM chat_sessions s WHERE {no_helpers(db)}"
+    (sessions,) = connection.execute(counted).fetchone()
+    (archived,) = connection.execute(f"{counted} AND s.archived_at IS NOT NULL").fetchone()
     (changed,) = connection.execute(
         "SELECT max(updated_at) FROM chat_sessions WHERE archived_at IS NULL"
     ).fetchone()

@@ -27,6 +27,7 @@ from store.engine.values import decoded, number, text
 from store.errors import NotFound
 from store.queries import sessions
 from store.queries.details import messages_of
+from store.queries.helpers import no_helpers
 from store.text.diffs import DiffLine
 from store.text.stored_json import as_dict
 
@@ -274,7 +275,8 @@ def places(db: Database, session_id: str) -> Places:
 
 def _subagents(db: Database, session_id: str) -> int:
     rows = db.connection.execute(
-        "SELECT metadata_json FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+        f"SELECT s.metadata_json FROM chat_sessions s WHERE s.parent_id = $1 AND {no_helpers(db)}",
+        {"1": session_id},
     )
     kinds = (as_dict(decoded(metadata).get("lineage")).get("kind") for (metadata,) in rows)
     return sum(kind == "subagent" for kind in kinds)

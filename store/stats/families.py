@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from store.engine.database import Database
 from store.engine.values import text
 from store.language.query import parse
 from store.prices.table import PriceTable
+from store.queries.helpers import helper_ids
 from store.queries.lineage import has_children
 from store.stats.figures import Figures
 from store.stats.rollups import open_rollups
 from store.stats.statistics import ALWAYS, figures
 
+HELPER = "helper"
 MOST_MEMBERS = 2_000
 """Sessions of a family that are counted at most."""
 
@@ -22,7 +25,8 @@ class Member:
     """A session of a family.
 
     Attributes:
-        kind: ``fork``, ``subagent``, ``continuation`` or ``unknown``; "" for the first session.
+        kind: ``fork``, ``subagent``, ``continuation``, ``helper`` or ``unknown``; "" for the
+            first session.
         depth: How many sessions it is below the first one.
         own: Its own figures.
     """
@@ -55,14 +59,20 @@ class Family:
 
     @property
     def children(self) -> int:
-        """How many sessions are below it."""
-        return len(self.members) - 1
+        """How many sessions are below it; helpers' runs are none."""
+        return sum(member.kind != HELPER for member in self.members[1:])
 
     def share(self, member: Member) -> float | None:
         """Return what part of the whole a member has, 0 to 1: of the cost, else of the tokens."""
         if self.whole.cost_usd and member.own.cost_usd is not None:
             return member.own.cost_usd / self.whole.cost_usd
         return member.own.total / self.whole.total if self.whole.total else None
+
+
+def _kind(kind: Any, depth: int, is_helper: bool) -> str:
+    if not depth:
+        return ""
+    return HELPER if is_helper else str(kind or "unknown")
 
 
 def family(
@@ -87,8 +97,9 @@ def family(
         f" {db.form.fact('s', 'lineage.kind')} FROM below JOIN chat_sessions s ON s.id = below.id"
         " GROUP BY s.id", (session_id, MOST_MEMBERS + 1),
     ).fetchall()
+    helpers = set(helper_ids(db))
     members = {
-        text(each) or "": Member(text(each) or "", str(kind or "unknown") if depth else "", depth,
+        text(each) or "": Member(text(each) or "", _kind(kind, depth, text(each) in helpers), depth,
                                  text(title) or text(each) or "")
         for each, depth, title, kind in rows
     }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from store.engine.database import Database
 from store.language.query import Query
+from store.queries.helpers import helper_ids
 from store.stats import edges
 from store.stats.figures import Figures
 from store.stats.times import Buckets, years_sql
@@ -50,7 +51,10 @@ _WORKED = (
 )
 _CALLED = "sum(calls), sum(failed), sum(denied), sum(timed), sum(milliseconds)"
 _SUMS = ", ".join(f"sum({name})" for name in _ALL)
-_HAVE_ANSWERS = "count(DISTINCT CASE WHEN answers + copies > 0 THEN {table}.session END)"
+_HAVE_ANSWERS = (
+    "count(DISTINCT CASE WHEN answers + copies > 0 AND {table}.session NOT IN temp.helper"
+    " THEN {table}.session END)"
+)
 _BASE_HAVE_ANSWERS = _HAVE_ANSWERS.format(table="b")
 _TOKENS = " + ".join(KEYS)
 _ORDERS: dict[Order, str] = {
@@ -58,7 +62,7 @@ _ORDERS: dict[Order, str] = {
     "answers": "sum(answers)", "calls": "sum(calls)", "time": "sum(tool_ms)",
     "active": "sum(active_ms)",
 }  # fmt: skip
-_TEMPORARY = ("wanted", "models", "tools", "callers", "rate", "base")
+_TEMPORARY = ("helper", "wanted", "models", "tools", "callers", "rate", "base")
 
 
 class Selection:
@@ -93,6 +97,7 @@ class Selection:
         self._is_based = False
         self._limit_time(db)
         self._make_rates()
+        self._choose("helper", self._numbers(set(helper_ids(db))))
         if chosen.sessions is not None:
             self._choose("wanted", self._numbers(chosen.sessions))
             self._limit("session IN wanted")
@@ -153,6 +158,8 @@ class Selection:
             conditions.append(condition)
 
     def _numbers(self, session_ids: set[str]) -> list[int]:
+        if not session_ids:
+            return []
         return [
             number for number, session_id in self._write("SELECT number, id FROM session")
             if session_id in session_ids
@@ -291,7 +298,7 @@ class Selection:
             if group is not None:
                 where += f" AND coalesce((SELECT text FROM name WHERE number = {group}), '') = ?"
             rows = self._write(
-                "SELECT id FROM session WHERE number IN"
+                "SELECT id FROM session WHERE number NOT IN temp.helper AND number IN"
                 f" (SELECT b.session FROM {source} WHERE {where})",
                 () if group is None else (name,),
             )
@@ -306,7 +313,8 @@ class Selection:
         """
         source = _joined(f"(SELECT * FROM {self._from('called')}) r", "", part, "r")
         rows = self._write(
-            f"SELECT tool, {part or 'NULL'}, count(DISTINCT r.session), {_CALLED} FROM {source}"
+            f"SELECT tool, {part or 'NULL'}, count(DISTINCT CASE WHEN r.session NOT IN temp.helper"
+            f" THEN r.session END), {_CALLED} FROM {source}"
             " GROUP BY 1, 2"
         )
         for number, piece, sessions, *values in rows:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from pathlib import Path
 
 import pytest
 
 from store.config import quick_config
 from store.engine.database import Database
-from store.queries import lineage, list_keys, sessions, summary
+from store.language.query import parse
+from store.queries import details, lineage, list_keys, sessions, summary, touches
+from store.queries.known_values import known_values
 from store.queries.listing import ListQuery
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.agents import helper_of
+from store.stats import families
+from store.stats.rollups import open_rollups
+from store.stats.statistics import ALWAYS, figures
+from store.verbs.shelf import archive
 from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.grown import synced
 
@@ -67,6 +74,27 @@ def test_lists_leave_them_out(helpers: bool, group: str, db: Database) -> None:
     page = sessions.page(db, sessions.SessionFilter(helpers=helpers, skip_empty=True))
     assert len(page) == count
     assert summary.totals(db).sessions == 2
+
+
+def test_counts_leave_them_out(db: Database) -> None:
+    """What is counted of sessions is the same number everywhere; what helpers spent counts."""
+    (root,) = lineage.families(db)
+    assert details.overview(db, root).children == {"subagent": 1}
+    places = touches.places(db, root)
+    assert places.subagents == 1
+    agents = known_values(db)["agent"]
+    assert [known.note for known in agents] == ["2 sessions"]
+    with open_rollups(db) as stats:
+        query = parse("", now=0)
+        found = figures(db, stats, by="source", span=ALWAYS, query=query, zone=UTC)
+        assert (found.whole.sessions, found.whole.answers) == (2, 4)
+        assert [group.figures.sessions for group in found.groups] == [2]
+        assert len(stats.select(db, ALWAYS, query, None).sessions()) == 2
+    members = families.family(db, root)
+    assert members is not None and members.children == 1
+    assert [member.kind for member in members.members].count("helper") == 2
+    archive(db, [root], now=1)
+    assert summary.totals(db).archived == 2
 
 
 def test_trees_leave_them_out(db: Database) -> None:

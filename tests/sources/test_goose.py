@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from store.engine.database import open_database
-from store.queries.helpers import helper_count
+from store.queries.helpers import helper_ids
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.goose import GooseSource
 from store.sync.engine import Sync
@@ -152,7 +152,7 @@ def test_hidden_sessions_are_listed_as_helpers_runs(tmp_path: Path) -> None:
     database = open_database(tmp_path / "library.db", create=True)
     for _ in range(2):
         Sync(database, Settings(helpers=0)).run([Target(GooseSource(), root)])
-        assert helper_count(database) == 1
+        assert len(helper_ids(database)) == 1
     shown = database.connection.execute(
         "SELECT json_extract(metadata_json, '$.source.id') FROM chat_sessions WHERE id IN"
         " (SELECT session_id FROM session_links WHERE kind = 'helper')").fetchall()
