@@ -25,6 +25,7 @@ from store.sources.goose import GooseSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
+from store.sources.openai_agents import OpenaiAgentsSource
 from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.openhands import OpenHandsSource
 from store.sources.pi import PiSource
@@ -59,6 +60,7 @@ def all_sources() -> tuple[Source, ...]:
         HubSource(),
         LionagiSource(),
         VibenSource(),
+        OpenaiAgentsSource(),
         ChatgptSource(),
         ClaudeAiSource(),
     )

@@ -90,6 +90,8 @@ SAMPLES = (
     # Its sessions name a project, and this one has no path.
     Sample("lionagi", "lionagi/state.db", home=".lionagi/state.db", workspace=False),
     Sample("viben", "viben/.viben", home=".viben", ids=("id",)),
+    Sample("openai-agents", "openai-agents/agents.db", workspace=False),
+    Sample("openai-agents", "openai-agents/advanced.db", workspace=False),
     Sample("chatgpt", "chatgpt/folder", workspace=False),
     Sample("claude-ai", "claude-ai/folder", workspace=False),
 )
