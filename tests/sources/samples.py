@@ -72,6 +72,7 @@ SAMPLES = (
     Sample("llm", "llm", home=".config/io.datasette.llm", workspace=False),
     Sample("llm", "llm/old-0.27.1", workspace=False),
     Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
+    Sample("kimi", "kimi/kimi-code/sessions", home=".kimi-code/sessions"),
     Sample("amp", "amp/threads", home=".local/share/amp/threads", ids=("messageId",)),
     Sample("continue", "continue/sessions", home=".continue/sessions", ids=("sessionId",)),
     Sample("cline", "cline/sdk", home=".cline/data", ids=("id",)),

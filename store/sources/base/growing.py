@@ -19,7 +19,7 @@ from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
-from store.system.paths import open_regular
+from store.system.paths import open_regular, resolved
 
 CHECKED = 4096
 """Bytes before the place that was read to, which must be unchanged."""
@@ -59,6 +59,21 @@ def entries_of(folder: str, problems: list[Problem] | None = None) -> list[os.Di
         if problems is not None:
             problems.append(Problem(folder, 0, error.strerror or str(error)))
         return []
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, or a link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def is_second_name(entry: os.DirEntry[str]) -> bool:
+    """Return whether a folder is a link to another one beside it, which is listed too."""
+    return entry.is_symlink() and (
+        os.path.dirname(resolved(entry.path)) == resolved(os.path.dirname(entry.path))
+    )
 
 
 class LinesFile(ABC):

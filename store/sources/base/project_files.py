@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from store.sources.base.file_source import FileSource
-from store.sources.base.growing import LINES, entries_of, stamp_of, stamped
+from store.sources.base.growing import LINES, entries_of, is_folder, stamp_of, stamped
 from store.sources.base.protocol import FileStamp, Problem, Unit
 
 _FILES_LOOKED_AT = 20
@@ -36,7 +36,7 @@ class ProjectFilesSource(FileSource):
             return path if self.is_session(path) else None
         for below in self.below:
             root = path / below
-            inner = (Path(e.path) for e in entries_of(str(root)) if _is_folder(e))
+            inner = (Path(e.path) for e in entries_of(str(root)) if is_folder(e))
             folders = [root, *islice(inner, _FOLDERS_LOOKED_AT)]
             names = (Path(entry.path) for folder in folders for entry in entries_of(str(folder))
                      if entry.name.endswith(LINES))  # fmt: skip
@@ -52,7 +52,7 @@ class ProjectFilesSource(FileSource):
             return
         yield from self._units_in(path, problems)
         for entry in entries_of(path, problems):
-            if _is_folder(entry):
+            if is_folder(entry):
                 yield from self._units_in(entry.path, problems)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
@@ -109,10 +109,3 @@ def _unit(lines: FileStamp, side: list[FileStamp]) -> Unit:
     key = f"{os.path.basename(folder)}/{name.removesuffix(LINES)}"
     newest = max(stamp.mtime_ns for stamp in (lines, *side))
     return Unit(key, (lines, *side), newest // 1_000_000)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from store.sources.base.growing import stamp_of
+from store.sources.base.growing import is_folder, stamp_of
 from store.sources.base.json_lines import LineError, parse_line
 from store.sources.base.one_file import is_one_file, name_order
 from store.sources.base.prompt_history import NAME
@@ -90,7 +90,7 @@ class Discovery:
         if is_project:
             yield root
         for entry in sorted(_scan(root, problems), key=lambda entry: entry.name):
-            if _is_folder(entry) and (not is_project or holds_sessions(entry.path)):
+            if is_folder(entry) and (not is_project or holds_sessions(entry.path)):
                 yield entry.path
 
     def sessions(
@@ -119,7 +119,7 @@ class Discovery:
                 else:
                     session_id = name.removesuffix(ROWS)
                     found[session_id] = SessionFiles(folder, session_id, stamp)
-            elif "." not in name and _is_folder(entry) and not leads_beside(entry.path):
+            elif "." not in name and is_folder(entry) and not leads_beside(entry.path):
                 folders.append((name, entry.path))
         for name, path in folders:
             self._side_files(found, folder, name, path, problems)
@@ -153,9 +153,9 @@ class Discovery:
         for entry in _scan(path, problems):
             if entry.name in (TITLE, ARCHIVED):
                 side += _stamps([entry], problems)
-            elif entry.name == FOLDER and _is_folder(entry):
+            elif entry.name == FOLDER and is_folder(entry):
                 self._agent_files(entry.path, agents, side, problems)
-            elif entry.name == RESULTS and _is_folder(entry):
+            elif entry.name == RESULTS and is_folder(entry):
                 side += _stamps(_results(entry.path, problems), problems)
         if session_id in found or agents:
             session = found.setdefault(session_id, SessionFiles(folder, session_id))
@@ -269,13 +269,6 @@ def _results(folder: str, problems: list[Problem]) -> list[os.DirEntry[str]]:
         for entry in _scan(folder, problems)
         if entry.is_file(follow_symlinks=False) and not entry.name.endswith(".key")
     ]
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _stamp(entry: os.DirEntry[str], problems: list[Problem]) -> FileStamp | None:

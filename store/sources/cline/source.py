@@ -15,7 +15,15 @@ from typing import Any
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
-from store.sources.base.growing import BuiltUnit, Depends, UnitFiles, entries_of, stamped
+from store.sources.base.growing import (
+    BuiltUnit,
+    Depends,
+    UnitFiles,
+    entries_of,
+    is_folder,
+    is_second_name,
+    stamped,
+)
 from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.protocol import Library, NoLibrary, Problem, Program, Unit
 from store.sources.base.values import mapping
@@ -24,7 +32,7 @@ from store.sources.cline.listing import EXTENSIONS, TASKS, TaskLists, lists_of
 from store.sources.cline.rows import SESSIONS, SessionRows, database_of
 from store.sources.cline.session import COMPACTION, KIND, MESSAGES, Folder, folder_drafts
 from store.sources.cline.tasks import shown_from, task_draft
-from store.system.paths import expanded, open_regular, resolved
+from store.system.paths import expanded, open_regular
 
 _STORAGE = "globalStorage"
 _BELOW = (os.path.join(".cline", "data"), "data", "")
@@ -207,22 +215,8 @@ def _folders(top: str, problems: list[Problem]) -> Iterator[str]:
     there = [folder for folder in inner if os.path.isdir(folder)] or [top]
     for folder in there:
         for entry in entries_of(folder, problems):
-            if _is_folder(entry) and not _is_second_name(entry):
+            if is_folder(entry) and not is_second_name(entry):
                 yield entry.path
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _is_second_name(entry: os.DirEntry[str]) -> bool:
-    """Return whether a folder is a link to another one beside it, which is listed too."""
-    return entry.is_symlink() and (
-        os.path.dirname(resolved(entry.path)) == resolved(os.path.dirname(entry.path))
-    )
 
 
 def _is_read(folder: str, name: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.sources.base.file_forms import form_of
-from store.sources.base.growing import FACT, entries_of, stamped
+from store.sources.base.growing import FACT, entries_of, is_folder, stamped
 from store.sources.base.json_lines import LineError, parse_value, records_of
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.values import mapping, string
@@ -92,7 +92,7 @@ def sessions(
         if _SESSION.fullmatch(entry.name):
             session = found.setdefault(name, SessionFiles(project, name))
             session.main += stamped(entry, problems)
-        elif _is_folder(entry):
+        elif is_folder(entry):
             folders.append(entry)
     for entry in folders:
         name = entry.name[:8] if entry.name[:8] in found else entry.name
@@ -102,7 +102,7 @@ def sessions(
                 session.agents += stamped(inner, problems)
     for entry in entries_of(os.path.join(project, OUTPUTS)):
         found_in = found.get(entry.name.removeprefix("session-")[:8])
-        if found_in is not None and _is_folder(entry):
+        if found_in is not None and is_folder(entry):
             for inner in entries_of(entry.path, problems):
                 found_in.side += stamped(inner, problems)
     for session_id, saved in saved_by_session(project, problems).items():
@@ -154,13 +154,6 @@ def short_name(file_name: str) -> str:
     for suffix in SUFFIXES:
         stem = stem.removesuffix(suffix)
     return stem.rsplit("-", 1)[1] if stem.startswith("session-") else stem
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def is_session_file(path: Path) -> bool:

@@ -24,6 +24,7 @@ from store.sources.base.growing import (
     Depends,
     UnitFiles,
     entries_of,
+    is_folder,
     stamp_of,
     stamped,
 )
@@ -206,15 +207,8 @@ def _matching(
     for entry in entries_of(folder, problems):
         if not rest and fnmatchcase(entry.name, first):
             yield entry
-        elif rest and _is_folder(entry):
+        elif rest and is_folder(entry):
             yield from _matching(entry.path, rest, problems)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _is_of_session(path: str, top: str) -> bool:
