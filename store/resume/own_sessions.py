@@ -73,6 +73,10 @@ def _by_resume(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume", session_id)
 
 
+def _by_resume_id(command: CommandLine, session_id: str) -> CommandLine:
+    return command.separate("--resume-id", session_id)
+
+
 def _by_dashed(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume", str(UUIDValue(session_id)))
 
@@ -121,6 +125,11 @@ def _in_goose_folder(path: Path, place: Place) -> bool:
     return path.name == "sessions.db" and real_path(path).parent == _first_root("goose", place)
 
 
+def _in_kiro_folder(path: Path, place: Place) -> bool:
+    """Return whether a session is one of the second engine, whose files are all in a folder."""
+    return real_path(path).parent == _first_root("kiro", place) / "cli"
+
+
 def _in_openhands_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("openhands", place)
 
@@ -143,6 +152,8 @@ OWN_SESSIONS = {
                     ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")),
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
+        OwnSessions("kiro", "Kiro", "kiro-cli", UUID, _by_resume_id, _in_kiro_folder,
+                    ("KIRO_HOME",)),
         OwnSessions("openhands", "OpenHands", "openhands", _HEX_ID, _by_dashed,
                     _in_openhands_folder,
                     ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")),

@@ -24,6 +24,7 @@ from store.sources.gemini import GeminiSource
 from store.sources.goose import GooseSource
 from store.sources.hub import HubSource
 from store.sources.kimi import KimiSource
+from store.sources.kiro import KiroSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
 from store.sources.openai_agents import OpenaiAgentsSource
@@ -48,6 +49,7 @@ def all_sources() -> tuple[Source, ...]:
         GooseSource(),
         ZedSource(),
         OpenHandsSource(),
+        KiroSource(),
         DroidSource(),
         KimiSource(),
         AmpSource(),

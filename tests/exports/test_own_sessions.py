@@ -39,6 +39,7 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(DATA / "cline/legacy", made / "older/data")
     shutil.copytree(DATA / "goose/sessions", made / ".local/share/goose/sessions")
     shutil.copytree(DATA / "openhands/conversations", made / ".openhands/conversations")
+    shutil.copytree(DATA / "kiro/home/.kiro/sessions/cli", made / ".kiro/sessions/cli")
     shutil.copytree(DATA / "llm", made / ".config/io.datasette.llm")
     return made
 
@@ -75,6 +76,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("kilo", ".local/share/kilo", "code/api", ("kilo", "--session")),
         ("llm", ".config/io.datasette.llm", "code", ("llm", "chat", "--cid")),
         ("droid", ".factory/sessions", "code", ("droid", "--resume")),
+        ("kiro", ".kiro/sessions", "code", ("kiro-cli", "--resume-id")),
         ("cline", ".cline/data", "code", ("cline", "-i", "--id")),
         ("goose", ".local/share/goose/sessions/sessions.db", "code",
          ("goose", "session", "--resume", "--session-id")),
@@ -108,6 +110,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("kilo", "backup/kilo", "code/api"),
     ("llm", "backup/llm", "code"),
     ("droid", "backup/droid", "code"),
+    ("kiro", "backup/kiro-sessions", "code"),
     ("cline", "older/data", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
     ("openhands", "backup/openhands", "code"),
@@ -120,6 +123,7 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     shutil.copytree(home / ".config/io.datasette.llm", home / "backup/llm")
     shutil.copytree(home / ".local/share/goose/sessions", home / "backup/goose")
     shutil.copytree(home / ".factory/sessions", home / "backup/droid")
+    shutil.copytree(home / ".kiro/sessions", home / "backup/kiro-sessions")
     shutil.copytree(home / ".openhands/conversations", home / "backup/openhands")
     db = library(tmp_path, kind, home / root, home / folder)
     made = planned(db, roots(db)[0], home)
