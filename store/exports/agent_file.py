@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from store.exports.reading import Row, SessionReading
@@ -25,27 +25,31 @@ class AgentFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A session file that its agent finds by its name.
+    """A session file that its agent finds by its name, and the files that belong to it.
 
     Attributes:
-        session_id: A UUID.
-        name: The file's name.
-        lines: JSON lines without their newline.
+        session_id: The session's id at the agent.
+        name: The file's name; for a session that is a folder, its path from where that is.
+        lines: Its lines without their newline.
         prompt: An unanswered last prompt, which is not in the file; None if there is none.
+        beside: Texts of the session's other files, by their paths from where ``name`` is.
     """
 
     session_id: str
     name: str
     lines: list[str]
     prompt: str | None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def written(made: AgentFile, reading: SessionReading) -> Iterator[str]:
-    """Yield a file's lines; an omitted last prompt is added to the reading's remarks."""
+    """Yield a file's lines; what else there is to write or to say is added to the reading."""
     if made.prompt is not None:
         reading.remarks.append(f"the file omits the last prompt; send it yourself: {made.prompt}")
     if made.lines:
         reading.agent_id = reading.export_id
+        if isinstance(made, NamedFile):
+            reading.agent_id, reading.beside = made.session_id, dict(made.beside)
     for line in made.lines:
         yield f"{line}\n"
 

@@ -7,21 +7,33 @@ import re
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class CallIds:
-    """Makes call ids that are unique in a file and have only characters that APIs accept."""
+class UniqueIds:
+    """Makes ids that are unique in a file.
+
+    Attributes:
+        taken: Those that are used.
+    """
 
     def __init__(self) -> None:
         """Start without used ids."""
-        self._taken: set[str] = set()
+        self.taken: set[str] = set()
+
+    def take(self, wanted: object) -> str:
+        """Return the wanted id if it is unused, else a similar one."""
+        base = str(wanted or "call")
+        made, number = base, 2
+        while made in self.taken:
+            made, number = f"{base}-{number}", number + 1
+        self.taken.add(made)
+        return made
+
+
+class CallIds(UniqueIds):
+    """Makes call ids that are unique in a file and have only characters that APIs accept."""
 
     def take(self, wanted: object) -> str:
         """Return the wanted id if it is valid and unused, else a similar one."""
-        base = _NOT_TAKEN.sub("_", str(wanted or ""))[:56] or "call"
-        call_id, number = base, 2
-        while call_id in self._taken:
-            call_id, number = f"{base}-{number}", number + 1
-        self._taken.add(call_id)
-        return call_id
+        return super().take(_NOT_TAKEN.sub("_", str(wanted or ""))[:56])
 
 
 def taken_name(name: str) -> str:

@@ -14,7 +14,7 @@ from store.exports.registry import Format, file_name, writer
 from store.exports.selection import Selection, selected
 from store.prices.table import PriceTable
 from store.sharing.masks import Masking, Masks
-from store.system.files import write_whole
+from store.system.files import made_folder, write_whole
 from store.system.paths import expanded
 
 
@@ -35,20 +35,43 @@ class Prepared(NamedTuple):
         """Yield the text."""
         yield from writer(self.format.name)(self.reading)
 
+    @property
+    def name(self) -> str:
+        """The usual name of the file; with folders where a session is one."""
+        return file_name(self.format, self.reading.export_id, self.reading.session)
+
     def path_in(self, out: Path) -> Path:
         """Return the file to write: one with the usual name where ``out`` is a folder."""
         out = expanded(out)
-        name = file_name(self.format, self.reading.export_id, self.reading.session)
-        return out / name if out.is_dir() else out
+        return out / self.name if out.is_dir() else out
 
     def write(self, path: Path, *, replace: bool = False) -> int:
-        """Write it to a file and return its size in bytes.
+        """Write it to a file, its other files where they belong, and return its size in bytes.
+
+        A session that is a folder gets its other files only where the file has its usual name.
+
+        Args:
+            path: The file.
+            replace: Whether files that are there are replaced.
 
         Raises:
             AlreadyThere: The file is there and is not to be replaced.
             Refused: It cannot be written.
         """
-        return write_whole(path, self.pieces(), replace=replace)
+        name = self.name
+        is_whole = "/" in name and path.parts[-len(name.split("/")) :] == tuple(name.split("/"))
+        if is_whole:
+            made_folder(path.parent)
+        count = write_whole(path, self.pieces(), replace=replace)
+        top = path.parents[name.count("/")]
+        for beside, text in self.reading.beside.items() if is_whole else ():
+            made_folder((top / beside).parent)
+            count += write_whole(top / beside, [text], replace=replace)
+        if self.reading.beside and not is_whole:
+            names = ", ".join(self.reading.beside)
+            self.reading.remarks.append(
+                f"the session also needs {names}; give a folder as the place, and all are written")
+        return count
 
 
 def prepare(
@@ -56,6 +79,7 @@ def prepare(
     masked: bool | None = None, masking: Masking | None = None, out: Path | None = None,
     selection: Selection | None = None, playing: Playing | None = None,
     further: Sequence[str] = (), pictures: bool = True, prices: PriceTable | None = None,
+    export_id: str | None = None,
 ) -> Prepared:
     """Return a session, ready to be written from one state of the store.
 
@@ -72,6 +96,8 @@ def prepare(
         further: More sessions for the same file; all of each is written.
         pictures: Whether pictures are included, in formats that show them.
         prices: What models cost, where an agent does not tell; None estimates nothing.
+        export_id: The id that the session gets, unless the name of ``out`` has one; a new one
+            where None.
 
     Raises:
         Refused: The format takes one session only, or an own rule cannot be used.
@@ -86,6 +112,7 @@ def prepare(
     reading, *others = (
         read_session(database, each, view) for each in (session_id, *further)
     )
+    reading.export_id = export_id or reading.export_id
     if format.context and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
     reading.playing = playing or Playing()

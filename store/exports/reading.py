@@ -76,6 +76,8 @@ class SessionReading:
         remarks: Messages from the format's writer to the user.
         agent_id: The session's id at an agent after the export; None for formats without an
             agent, or if nothing was written.
+        beside: Texts of further files of the export, by their paths from where its name is;
+            known when it was written.
         playing: How a recording of it is played.
         further: Other sessions for the same file, in formats that take several.
         largest_image: Bytes of a picture that is part of a page; 0 for none.
@@ -91,6 +93,7 @@ class SessionReading:
     export_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     remarks: list[str] = field(default_factory=list)
     agent_id: str | None = None
+    beside: dict[str, str] = field(default_factory=dict)
     playing: Playing = Playing()
     further: tuple[SessionReading, ...] = ()
     largest_image: int = LARGEST_IMAGE

@@ -27,7 +27,7 @@ class Format:
         writer: ``module:function`` of its ``Writer``.
         context: Whether it always uses the context view.
         named: ``module:function`` that returns the required file name, from the export's id
-            and the session's ``created_at`` (epoch ms).
+            and the session's ``created_at`` (epoch ms); with folders where a session is one.
         masked: Whether it is meant for other people, and secrets are masked by default.
         details: Further text for ``--help``, after ``help`` and a comma.
         several: Whether a file may hold several sessions.
@@ -110,7 +110,7 @@ def writer(name: str) -> Writer:
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:
-    """Return the name for a new file of a format, without path separators.
+    """Return the name for a new file of a format.
 
     Args:
         format: The format.

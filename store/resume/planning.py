@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from store.conversation.copy_marks import COPY_OF
 from store.engine.database import Database
 from store.errors import Refused
+from store.exports.agent_file import NamedFile
 from store.exports.noting import note_export
 from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
@@ -340,7 +341,7 @@ def _rewound(db: Database, session_id: str) -> bool:
 
 
 def write_file(plan: ResumePlan) -> None:
-    """Write the session file of a plan: a new file (0600); existing files are not replaced.
+    """Write the session files of a plan: new ones (0600); existing files are not replaced.
 
     Raises:
         FileExistsError: A file of that name exists already.
@@ -352,6 +353,11 @@ def write_file(plan: ResumePlan) -> None:
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         write_whole(plan.path, (f"{line}\n" for line in plan.file.lines))
+        if isinstance(plan.file, NamedFile):
+            top = plan.path.parents[plan.file.name.count("/")]
+            for name, text in plan.file.beside.items():
+                (top / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_whole(top / name, [text])
     except AlreadyThere as error:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(plan.path)) from error
 

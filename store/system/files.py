@@ -40,6 +40,19 @@ def plain_name(wanted: str, otherwise: str = "session") -> str:
     return plain[:LONGEST_NAME] or otherwise
 
 
+def made_folder(folder: Path) -> None:
+    """Make a private folder (0700), and those above it, where they are missing.
+
+    Raises:
+        Refused: It cannot be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Refused(f"{folder} cannot be made: {reason or error}") from error
+
+
 def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = False) -> int:
     """Write a private file (0600), completely or not at all, and return its size in bytes.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -164,6 +165,7 @@ class ExportScreen(PathDialog):
         """
         super().__init__(f"Save as {format.name}", title, Path.cwd())
         self._target, self._session_id, self._format = target, session_id, format
+        self._export_id = str(uuid.uuid4())
 
     def body(self) -> Sequence[Widget]:
         """Compose the path, what the format is, and what is known of the path."""
@@ -185,4 +187,6 @@ class ExportScreen(PathDialog):
 
     def _on_store(self, work: Callable[[Prepared], T], out: Path | None = None) -> T:
         with closing(open_target(self._target)) as database:
-            return work(prepare(database, self._session_id, self._format, out=out))
+            made = prepare(
+                database, self._session_id, self._format, out=out, export_id=self._export_id)
+            return work(made)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from store.conversation.wrapping import wrapped
+from store.exports.calls import UniqueIds
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, SessionReading
 from store.exports.steps import (
@@ -24,6 +24,7 @@ from store.exports.steps import (
     is_tool,
     steps_of,
 )
+from store.exports.turns import iso, metadata_of, model_of
 from store.usage import whole_counts
 
 Record = dict[str, Any]
@@ -47,7 +48,7 @@ class Records:
         """
         self._kept = KeptRecords(reading, "gemini")
         self._model = model
-        self._calls: set[str] = set()
+        self._calls = UniqueIds()
 
     def of(self, messages: Iterable[MessageReading]) -> Iterator[Record]:
         """Yield the records of the messages to and from the model, in order."""
@@ -78,7 +79,7 @@ class Records:
             record["id"] = original["id"]
         if original and original.get("displayContent"):
             record["displayContent"] = original["displayContent"]
-        if _metadata(item).get("origin", "human") == "human":
+        if metadata_of(item).get("origin", "human") == "human":
             record[PROMPT] = handed_over(content if original else parts)
         yield record
 
@@ -92,8 +93,8 @@ class Records:
             if place:
                 record["id"] = f"{record['id']}.{place + 1}"
             record["thoughts"] = _thoughts(step, record["timestamp"])
-            record["tokens"] = None if place else _tokens(_metadata(item).get("usage"))
-            record["model"] = self._model_of(item)
+            record["tokens"] = None if place else _tokens(metadata_of(item).get("usage"))
+            record["model"] = model_of(item, self._model)
             if step.calls:
                 record["toolCalls"] = [self._call(call, item) for call in step.calls]
             yield {key: value for key, value in record.items() if value is not None}
@@ -126,7 +127,7 @@ class Records:
                 for call in calls
                 if isinstance(call, dict) and (call.get("result") or str(call.get("id")) in settled)
             ]
-            self._calls.update(str(call.get("id")) for call in record["toolCalls"])
+            self._calls.taken.update(str(call.get("id")) for call in record["toolCalls"])
         elif settled:
             record["content"] = _text(Step(parts))
             record["toolCalls"] = [self._call(part, item) for part in settled.values()]
@@ -134,7 +135,7 @@ class Records:
 
     def _call(self, part: Part, item: MessageReading) -> Record:
         name, result = call_name(part), call_result(part)
-        call_id = self._call_id(str(part.get("toolCallId") or name))
+        call_id = self._calls.take(str(part.get("toolCallId") or name))
         response = {"error": result.text} if result.failed else {"output": result.text}
         answer = {"functionResponse": {"id": call_id, "name": name, "response": response}}
         files = [block for file in result.files if (block := _content(file)) is not None]
@@ -149,24 +150,6 @@ class Records:
             "displayName": name,
             "description": "",
         }
-
-    def _call_id(self, wanted: str) -> str:
-        call_id, number = wanted, 2
-        while call_id in self._calls:
-            call_id, number = f"{wanted}-{number}", number + 1
-        self._calls.add(call_id)
-        return call_id
-
-    def _model_of(self, item: MessageReading) -> str:
-        model = _metadata(item).get("model")
-        found = model.get("model_id") if isinstance(model, dict) else None
-        return str(found or self._model)
-
-
-def iso(at: int) -> str:
-    """Return epoch ms in Gemini CLI's time format."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _record(item: MessageReading, kind: str, content: Any) -> Record:
@@ -199,11 +182,6 @@ def _is_response(record: Record) -> bool:
     return isinstance(content, list) and any(
         isinstance(part, dict) and "functionResponse" in part for part in content
     )
-
-
-def _metadata(item: MessageReading) -> dict[str, Any]:
-    metadata = item.message["metadata"]
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _told(parts: list[Part], *, aside: bool) -> list[Record]:

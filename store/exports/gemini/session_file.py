@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.gemini.records import PROMPT, Records, iso
+from store.exports.gemini.records import PROMPT, Records
 from store.exports.reading import SessionReading
+from store.exports.turns import iso
 from store.exports.typed import typed
 from store.text.exact_json import encode_for_output
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from store.exports.kept_records import KeptRecords
@@ -23,6 +22,7 @@ from store.exports.steps import (
     steps_of,
     with_file_texts,
 )
+from store.exports.turns import iso, metadata_of
 from store.usage import whole_counts
 
 Entry = dict[str, Any]
@@ -84,7 +84,7 @@ class Entries:
     def _message(self, item: MessageReading, parts: list[Part]) -> None:
         source_id, rows = self._kept.of(item.message["id"])
         role = item.message["role"]
-        if role == "user" and _metadata(item).get("origin", "human") == "human":
+        if role == "user" and metadata_of(item).get("origin", "human") == "human":
             self._last_prompt = item.message["id"]
         if source_id is not None and self._verbatim(item, source_id, rows, parts):
             return
@@ -190,7 +190,7 @@ class Entries:
         self.copies[entry["id"]] = item.message["id"]
 
     def _answer(self, item: MessageReading, content: list[Entry], calls: bool) -> Entry:
-        metadata = _metadata(item)
+        metadata = metadata_of(item)
         named = metadata.get("model")
         model = named if isinstance(named, dict) else self._model
         provider = str(model.get("provider_id") or "unknown")
@@ -265,19 +265,8 @@ class Entries:
             self.copies.pop(self.made.pop()["id"], None)
 
 
-def iso(at: int) -> str:
-    """Return epoch ms in pi's time format."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _place(item: MessageReading) -> tuple[int, str]:
     return item.message["created_at"], item.message["id"]
-
-
-def _metadata(item: MessageReading) -> dict[str, Any]:
-    metadata = item.message["metadata"]
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _usage(usage: object) -> Entry:

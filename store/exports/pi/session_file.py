@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.pi.entries import Entries, Entry, iso
+from store.exports.pi.entries import Entries, Entry
 from store.exports.reading import SessionReading
+from store.exports.turns import iso
 from store.exports.typed import typed
 from store.text.exact_json import encode_for_output
 

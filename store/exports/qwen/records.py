@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
+from store.exports.calls import UniqueIds
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, SessionReading
 from store.exports.steps import (
@@ -26,6 +26,7 @@ from store.exports.steps import (
     steps_of,
     with_file_texts,
 )
+from store.exports.turns import iso, metadata_of, model_of
 from store.usage import whole_counts
 
 Record = dict[str, Any]
@@ -57,7 +58,7 @@ class Records:
         self._kept = KeptRecords(reading, "qwen")
         self._model = model
         self._ids: set[str] = set()
-        self._calls: set[str] = set()
+        self._calls = UniqueIds()
         self._last_prompt = ""
 
     def take(self, messages: Iterable[MessageReading]) -> None:
@@ -72,7 +73,7 @@ class Records:
                 continue
             if role not in _TYPES:
                 continue
-            if role == "user" and _metadata(item).get("origin", "human") == "human":
+            if role == "user" and metadata_of(item).get("origin", "human") == "human":
                 self._last_prompt = item.message["id"]
             if self._verbatim(item, parts):
                 continue
@@ -90,9 +91,9 @@ class Records:
             self._add(item, "user", content, note={"aside": True} if aside else {})
 
     def _answer(self, item: MessageReading, parts: list[Part]) -> None:
-        usage: object = _metadata(item).get("usage")
+        usage: object = metadata_of(item).get("usage")
         for step in steps_of(parts):
-            ids = [self._call_id(str(part.get("toolCallId") or "call")) for part in step.calls]
+            ids = [self._calls.take(str(part.get("toolCallId") or "call")) for part in step.calls]
             content = _spoken(step) + [
                 {"functionCall": {"id": name, "name": call_name(part), "args": call_input(part)}}
                 for name, part in zip(ids, step.calls, strict=True)
@@ -100,7 +101,7 @@ class Records:
             if not content:
                 continue
             self._add(item, "assistant", content, usageMetadata=usage_of(usage),
-                      model=self._model_of(item))  # fmt: skip
+                      model=model_of(item, self._model))  # fmt: skip
             usage = None
             for name, part in zip(ids, step.calls, strict=True):
                 self._result(item, part, name)
@@ -144,19 +145,19 @@ class Records:
             return False
         contents = _contents(own[0])
         calls = _calls_of(contents) if contents else None
-        if calls is None or any(call in self._calls for call in calls):
+        if calls is None or any(call in self._calls.taken for call in calls):
             return False
         tools = {str(part.get("toolCallId")): part for part in parts if is_tool(part)}
         if set(calls) != set(tools) or len(calls) != len(set(calls)):
             return False
         self._ids.add(name)
-        self._calls.update(calls)
+        self._calls.taken.update(calls)
         record = self._own(own[0], item)
         if kind == "assistant":
             usage = own[0].get("usageMetadata")
             record["usageMetadata"] = usage if isinstance(usage, dict) and usage else usage_of(None)
             if not isinstance(record.get("model"), str):
-                record["model"] = self._model_of(item)
+                record["model"] = model_of(item, self._model)
         self.made.append(record | {NOTE: {"message": item.message["id"]}})
         for call in calls:
             self._kept_result(item, tools[call], call, rows)
@@ -192,18 +193,6 @@ class Records:
         self._ids.add(made)
         return made
 
-    def _call_id(self, wanted: str) -> str:
-        call_id, number = wanted, 2
-        while call_id in self._calls:
-            call_id, number = f"{wanted}-{number}", number + 1
-        self._calls.add(call_id)
-        return call_id
-
-    def _model_of(self, item: MessageReading) -> str:
-        model = _metadata(item).get("model")
-        found = model.get("model_id") if isinstance(model, dict) else None
-        return str(found or self._model)
-
     def _hand_over(self) -> None:
         """Move an unanswered last prompt from the records to ``prompt``."""
         last = self.made[-1] if self.made else {}
@@ -211,12 +200,6 @@ class Records:
             self.prompt = handed_over(last["message"]["parts"])
             if self.prompt is not None:
                 self.made.pop()
-
-
-def iso(at: int) -> str:
-    """Return epoch ms in Qwen Code's time format."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def usage_of(usage: object) -> Record:
@@ -229,11 +212,6 @@ def usage_of(usage: object) -> Record:
         "thoughtsTokenCount": counts["reasoning"], "totalTokenCount": prompt + answer,
         "cachedContentTokenCount": counts["cache_read"],
     }  # fmt: skip
-
-
-def _metadata(item: MessageReading) -> dict[str, Any]:
-    metadata = item.message["metadata"]
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _contents(row: Record) -> list[Record]:
