@@ -11,7 +11,7 @@ from store.engine.database import Database
 from store.ids import derived_session_id
 from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
-from store.sync.depending import News
+from store.sync.depending import News, Where
 from store.sync.forget import delete_sessions, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
@@ -94,6 +94,7 @@ class Outcome:
             listed, each with the ``stamp_json`` that is stored now.
         changed: Ids of the sessions that were written.
         news: New facts that other units may depend on.
+        again: Units to read again, because another file is their session now.
     """
 
     new: int = 0
@@ -102,6 +103,7 @@ class Outcome:
     overtaken: list[tuple[Job, str | None]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     news: list[News] = field(default_factory=list)
+    again: list[Where] = field(default_factory=list)
 
 
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
@@ -133,7 +135,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 continue
             written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
             changed = written or changed
-            gone = _withdraw(database, job, result, clock)
+            gone = [*_withdrawn(database, job, result), *result.superseded]
+            _delete(database, gone, clock)
             outcome.changed += gone
             removed += gone
         if changed or removed:
@@ -143,9 +146,9 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
     return outcome
 
 
-def _withdraw(database: Database, job: Job, result: ReadUnit, clock: Clock) -> list[str]:
-    """Delete partial sessions whose messages are all in others now; return their ids."""
-    removed = []
+def _withdrawn(database: Database, job: Job, result: ReadUnit) -> list[str]:
+    """Return the ids of partial sessions whose messages are all in others now."""
+    found = []
     for name in result.withdrawn:
         session_id = derived_session_id(job.source.kind, name)
         row = database.connection.execute(
@@ -154,10 +157,15 @@ def _withdraw(database: Database, job: Job, result: ReadUnit, clock: Clock) -> l
             (session_id,),
         ).fetchone()
         if row is not None and row[0]:
-            delete_sessions(database, [session_id])
-            log_changes(database, session_id, (), clock)
-            removed.append(session_id)
-    return removed
+            found.append(session_id)
+    return found
+
+
+def _delete(database: Database, session_ids: list[str], clock: Clock) -> None:
+    """Delete sessions whose messages others have."""
+    for session_id in session_ids:
+        delete_sessions(database, [session_id])
+        log_changes(database, session_id, (), clock)
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:
@@ -206,6 +214,9 @@ def _write_unit(
                 result.written.add(prepared.id)
             if written.skipped == FORGOTTEN:
                 forgotten.add(str(prepared.metadata["source"]["id"]))
+            result.superseded += written.superseded
+            if written.displaced:
+                outcome.again += units.forget_displaced(database, job, prepared.id)
             if written.moved:
                 units.forget_elsewhere(database, job, prepared.id)
             if written.new:

@@ -92,6 +92,7 @@ class Sync:
     summary: Summary = field(default_factory=Summary)
     _meter: Meter = field(default_factory=Meter)
     _news: list[News] = field(default_factory=list)
+    _again: list[Where] = field(default_factory=list)
     _read: set[Where] = field(default_factory=set)
     _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
 
@@ -151,19 +152,22 @@ class Sync:
             self.progress.bytes_total += sum(job.unit.size for job in jobs)
 
     def _concerned(self) -> list[Job]:
-        """Return the units to read again because of new facts from other units."""
+        """Return the units to read again because of other units."""
         news, self._news = self._news, []
-        if not news:
+        again, self._again = self._again, []
+        if not news and not again:
             return []
         roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
         for source in {id(t.source): t.source for t in self.targets}.values():
             # The files beside the units may have changed since they were read.
             connect_library(source, self.database)
         jobs: list[Job] = []
-        for where, told in depending.waiting_for(self.database, news).items():
+        wanting = [
+            where for where, told in depending.waiting_for(self.database, news).items()
             # Facts of the same root were already visible when this unit was read in this run.
-            if where in self._read and all(one.provider[:2] == where[:2] for one in told):
-                continue
+            if where not in self._read or any(one.provider[:2] != where[:2] for one in told)
+        ]  # fmt: skip
+        for where in dict.fromkeys([*again, *wanting]):
             target = roots.get(where[:2])
             unit = self._unit(target, where[2]) if target is not None else None
             if target is not None and unit is not None:
@@ -316,6 +320,7 @@ class Sync:
         self.summary.read += len(jobs) - len(again)
         self.changed.extend(outcome.changed)
         self._news += outcome.news
+        self._again += outcome.again
         self._read.update(units.where(job) for job in jobs)
         self.summary.new += outcome.new
         self.summary.updated += outcome.updated

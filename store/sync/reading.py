@@ -40,6 +40,7 @@ class ReadUnit:
         also: Ids of the unit's sessions that were not read because they did not change.
         state: Where the next reading continues.
         withdrawn: As in ``Reading``.
+        superseded: Ids of stored copies that have nothing beyond what was written.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -58,6 +59,7 @@ class ReadUnit:
     also: list[str] = field(default_factory=list)
     state: State | None = None
     withdrawn: Sequence[str] = ()
+    superseded: list[str] = field(default_factory=list)
 
     def drop_facts_of(self, sessions: Collection[str]) -> None:
         """Remove the facts about sessions (by source id)."""

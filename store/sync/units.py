@@ -11,6 +11,7 @@ from store.engine.database import Database
 from store.engine.server_url import Root
 from store.sources.base.protocol import FileStamp, Source, Unit
 from store.sync import depending
+from store.sync.copies import copies_of
 from store.sync.jsontext import clean, json_text
 from store.system.clock import Clock
 
@@ -208,6 +209,31 @@ def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
         "DELETE FROM source_units WHERE session_id = ? AND kind = ? AND (root, key) <> (?, ?)",
         (session_id, *where(job)),
     )
+
+
+def forget_displaced(database: Database, job: Job, session_id: str) -> list[depending.Where]:
+    """Delete the state of other units that had a session or a copy of it, to read them again.
+
+    Args:
+        database: The library, in a transaction.
+        job: The unit that has the session now.
+        session_id: The session.
+
+    Returns:
+        Those units.
+    """
+    found: dict[depending.Where, None] = {}
+    for one in (session_id, *copies_of(database.connection, session_id)):
+        rows = database.connection.execute(
+            "SELECT kind, root, key FROM source_units WHERE instr(stamp_json, ?) > 0"
+            " AND kind = ? AND (root, key) <> (?, ?)",
+            (one, *where(job)),
+        )
+        found |= dict.fromkeys(rows.fetchall())
+    database.connection.executemany(
+        "DELETE FROM source_units WHERE (kind, root, key) = (?, ?, ?)", list(found)
+    )
+    return list(found)
 
 
 def key_of(unit: Unit) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -44,6 +44,8 @@ class Written:
         new: Whether the session was not in the store before.
         changed: Ids of the sessions that changed: this one, and relinked children.
         moved: Whether its file has moved since the last reading.
+        displaced: Whether it took the place of what another file had as the session.
+        superseded: Ids of stored copies that have nothing beyond this one, to be deleted.
     """
 
     session_id: str
@@ -51,6 +53,8 @@ class Written:
     new: bool = False
     changed: list[str] = field(default_factory=list)
     moved: bool = False
+    displaced: bool = False
+    superseded: Sequence[str] = ()
 
 
 def write_session(
@@ -104,11 +108,13 @@ def write_prepared(
     reason = _forgotten(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
-    stored = copies.session_to_write(connection, prepared, read_from)
-    if stored is None:
+    chosen = copies.session_to_write(connection, prepared, read_from)
+    if chosen is None:
         return Written(prepared.id, skipped="all of it was read from another file")
-    if stored is not prepared:
-        prepared, before = stored, None
+    if chosen.displaced is not None:
+        return _write_displacing(database, prepared, chosen.displaced, clock, keep_gone)
+    if chosen.session is not prepared:
+        prepared, before = chosen.session, None
         reason = _forgotten(database, prepared)
         if reason is not None:
             return Written(prepared.id, skipped=reason)
@@ -141,6 +147,7 @@ def write_prepared(
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.save(connection, prepared, found)
     written = Written(prepared.id, new=new, moved=_has_moved(known, prepared))
+    written.superseded = chosen.superseded
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
@@ -151,6 +158,23 @@ def write_prepared(
     if new or removed or added:
         _relink_children(database, written, clock, only_pending=not new and not removed)
     _relink_calls(database, prepared, written, clock)
+    return written
+
+
+def _write_displacing(
+    database: Database,
+    prepared: PreparedSession,
+    displaced: PreparedSession,
+    clock: Clock,
+    keep_gone: bool,
+) -> Written:
+    """Write what was stored of a session as a copy, and the session from another file."""
+    copy = write_prepared(database, displaced, clock=clock, keep_gone=keep_gone)
+    # What the file lacks of the stored messages is in the copy now.
+    path = (str(displaced.path),)
+    written = write_prepared(database, prepared, clock=clock, read_from=path, keep_gone=False)
+    written.changed += copy.changed
+    written.displaced = True
     return written
 
 

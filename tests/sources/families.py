@@ -200,6 +200,43 @@ def gemini_copies(folder: Path) -> Path:
     return folder
 
 
+def copied_files(folder: Path) -> Path:
+    """Files that claim to be one session: equal, shorter, and gone on in different ways."""
+    names = {"-work/{}": 0, "-work/{} (1)": 1, "-work/{} (conflicted copy 2026-01-01)": 1,
+             "-other/{}": 2, "-other/{} - Copy": 3, "-third/{}": 4, "-backup/{}": 5,
+             "-backup/{}.sync-conflict-20260101-120000-ABCDEFG": 6}  # fmt: skip
+    for place, way in names.items():
+        file = File(session="c" * 8)
+        _talk(file)
+        if way < 5:
+            file.at += 1000 * (9, 1, 12, 15, 10)[way]
+            file.user(f"way {way}")
+            file.assistant(f"answer of way {way}", id=f"msg_way{way}")
+        if way == 6:
+            file.lines = file.lines[:4]
+        project, name = place.format("c" * 8).split("/")
+        file.write(folder / "projects" / project, name)
+    return folder
+
+
+def copied_rollouts(folder: Path) -> Path:
+    """The same of Codex: a conflicted copy went on another way, one is the beginning."""
+    for name, way in (("", 0), (" (1)", 1), (" - Copy", 2)):
+        lines = Lines(A)
+        lines.turn("one", "re one", "r1")
+        if way < 2:
+            lines.turn(f"way {way}", f"re way {way}", f"r way {way}")
+        path = lines.write(folder)
+        path.rename(path.with_name(f"{path.stem}{name}.jsonl"))
+    return folder
+
+
+COPIES: tuple[tuple[str, Callable[[Path], Path]], ...] = (
+    ("claude-code", copied_files),
+    ("codex", copied_rollouts),
+)
+"""Files that claim to be one session, as ``FAMILIES`` has sets."""
+
 FAMILIES: tuple[tuple[str, Callable[[Path], Path]], ...] = (
     ("claude-code", marked_forks),
     ("claude-code", compacted_fork),

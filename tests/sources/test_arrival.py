@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
-from tests.sources.families import FAMILIES
+from tests.sources.families import COPIES, FAMILIES
 from tests.sources.samples import SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
@@ -56,7 +57,7 @@ def _name(param: Any) -> str:
     return param.name if isinstance(param, Sample) else f"{param[0]}: {param[1].__name__}"
 
 
-@pytest.fixture(scope="module", params=[*SAMPLES, *FAMILIES], ids=_name)
+@pytest.fixture(scope="module", params=[*SAMPLES, *FAMILIES, *COPIES], ids=_name)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("sample")
     param = request.param
@@ -247,3 +248,21 @@ def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Pat
             wrong[str(path.relative_to(place.root.parent))] = found
     assert wrong == {}
     assert os.listdir(place.away) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("place", COPIES, ids=_name, indirect=True)
+def test_copies_of_a_session_come_in_any_order(place: Place, databases: Any, seed: int) -> None:
+    """Which file is the session, and which ones are its copies, is a matter of their content."""
+    chance, files = random.Random(seed), place.files()
+    for path in files:
+        os.utime(path, (1_000_000_000 + chance.randrange(1000),) * 2)
+    fresh = dump(synced(databases("fresh"), place), ALL)
+    late = databases("late")
+    chance.shuffle(files)
+    place.away.mkdir(exist_ok=True)
+    away = [path.rename(place.away / str(number)) for number, path in enumerate(files)]
+    for there, path in zip(away, files, strict=True):
+        there.rename(path)
+        synced(late, place)
+    assert differences(dump(late, ALL), fresh) == {}

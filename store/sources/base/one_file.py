@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from store.system.paths import resolved
 
@@ -13,6 +14,19 @@ def is_one_file(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return False
+
+
+COPY_NAME = re.compile(
+    r"(.+?)(?: \(\d+\)| - Copy(?: ?\(\d+\))?| copy(?: \d+)?| \(.*conflict.*\)| \([^()]*copy[^()]*\)"
+    r"|[ ._-]+conflict(?:ed)?(?:[ ._-].*)?|\.sync-conflict-.*|[._-](?:bak|backup|old|orig)|~)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Names, without the extension, that programs give to copies of a file."""
+
+
+def is_named_as_copy(path: str) -> bool:
+    """Return whether a file has a name that programs give to copies."""
+    return COPY_NAME.fullmatch(os.path.splitext(os.path.basename(path))[0]) is not None
 
 
 def name_order(path: str) -> tuple[bool, int, str]:

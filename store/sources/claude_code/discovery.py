@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from store.sources.base.growing import is_folder, stamp_of
 from store.sources.base.json_lines import LineError, parse_line
-from store.sources.base.one_file import is_one_file, name_order
+from store.sources.base.one_file import COPY_NAME, is_one_file, name_order
 from store.sources.base.prompt_history import NAME
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
@@ -27,12 +27,6 @@ _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 
 
 _OF_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^0-9a-z-].*", re.DOTALL)
-_COPY = re.compile(
-    r"(.+?)(?: \(\d+\)| - Copy(?: \(\d+\))?| copy(?: \d+)?| \(.*conflicted.*\)"
-    r"|[ ._-]+conflict(?:ed)?(?:[ ._-].*)?|\.sync-conflict-.*)",
-    re.DOTALL,
-)
-"""Names that programs give to copies, of which the agent would not find a session."""
 
 
 def claimed_id(name: str) -> str:
@@ -40,7 +34,7 @@ def claimed_id(name: str) -> str:
 
     A copy, such as ``<id> (1)``, claims the id of the session that it was copied from.
     """
-    found = _OF_ID.fullmatch(name) or _COPY.fullmatch(name)
+    found = _OF_ID.fullmatch(name) or COPY_NAME.fullmatch(name)
     return found[1] if found else name
 
 
