@@ -48,7 +48,9 @@ def read_here(jobs: list[Job], settings: Settings, database: Database) -> Result
         database: The library; each reading is written before the next is requested.
     """
     for job in jobs:
-        for result in read_in_steps(job, settings.keep_originals, database):
+        for result in read_in_steps(
+            job, settings.keep_originals, database, ahead=settings.helpers > 0
+        ):
             yield job, result
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from store.engine.server_url import Root
-from store.sources.base.protocol import Unit
+from store.sources.base.protocol import Place, Step, Unit
 from store.sync.batch import Outcome
 from store.sync.units import Excludes
 
@@ -71,7 +71,37 @@ class Failed:
     message: str
 
 
-Frame = Start | Task | ReadsNow | Wrote | Failed
+@dataclass(frozen=True, slots=True)
+class AheadOf:
+    """To a process that reads ahead: the unit to read, and the store to look things up in."""
+
+    store: Path
+    kind: str
+    root: Root
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """To a process that reads ahead: where to continue."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class StepRead:
+    """From a process that reads ahead: a step.
+
+    Attributes:
+        step: The step; its drafts have no messages where those are in ``messages``.
+        messages: The messages of each draft as plain values (``marshal``).
+    """
+
+    step: Step
+    messages: bytes | None
+
+
+Frame = Start | Task | ReadsNow | Wrote | Failed | AheadOf | ReadAhead | StepRead
 
 
 def send(pipe: IO[bytes], frame: Frame) -> None:

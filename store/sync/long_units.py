@@ -16,6 +16,8 @@ from store.sync.reading_states import Names, State
 from store.sync.session_rows import NOTHING_CARRIED, Carried, PreparedSession
 from store.sync.units import Job
 
+AHEAD_BYTES = 24 << 20
+"""Below this many bytes another process takes as long to start as it saves."""
 LONG_BYTES = 1 << 20
 """Units shorter than this are read at once, which takes under a tenth of a second."""
 
@@ -29,31 +31,35 @@ def is_long(job: Job) -> bool:
     )
 
 
-def read_in_steps(job: Job, keep_originals: bool, database: Database) -> Iterator[ReadUnit]:
+def read_in_steps(
+    job: Job, keep_originals: bool, database: Database, *, ahead: bool = False
+) -> Iterator[ReadUnit]:
     """Yield a unit's readings; each must be written before the next is requested.
 
     Args:
         job: The unit; its ``stored`` is updated with each step.
         keep_originals: Whether to keep the original records.
         database: The library, for stored states and message ids.
+        ahead: Whether another process may read a unit that is new (``reading_ahead``).
     """
     if not is_long(job):
         yield read_job(job, keep_originals)
         return
     # A step's objects are freed before the garbage collector would traverse them.
     with paused_collection():
-        yield from _LongUnit(job, keep_originals, database).readings()
+        yield from _LongUnit(job, keep_originals, database, ahead=ahead).readings()
 
 
 class _LongUnit:
     """A unit that is read in steps."""
 
-    def __init__(self, job: Job, keep_originals: bool, database: Database) -> None:
+    def __init__(self, job: Job, keep_originals: bool, database: Database, *, ahead: bool) -> None:
         self._job, self._keep, self._database = job, keep_originals, database
         # After another sync wrote the unit, the stored state may not fit: read it whole.
         whole = job.whole or job.attempts > 0
         self._state = None if whole else reading_states.load(database, job, keep_originals)
         self._fresh = job.stored is None and not whole
+        self._ahead = ahead and self._fresh and job.unit.size >= AHEAD_BYTES
 
     def readings(self) -> Iterator[ReadUnit]:
         steps, follows = self._steps(), False
@@ -80,6 +86,12 @@ class _LongUnit:
         assert isinstance(job.source, LongSource) and isinstance(job.root, Path)
         state = self._state
         self._names = state.names if state is not None else Names(self._database, None)
+        if self._ahead:
+            # Imported here: most syncs have no such unit.
+            from store.sync.reading_ahead import can_be_ahead, steps_ahead
+
+            if can_be_ahead(job.source):
+                return steps_ahead(job, self._database, lambda names: self._names.known(names))
         return iter(
             job.source.steps(
                 job.root, job.unit, state.place if state is not None else None,

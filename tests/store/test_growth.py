@@ -121,7 +121,7 @@ def sized(patched: pytest.MonkeyPatch, window: int, kept: int, step: int) -> Non
     patched.setattr(long_units, "LONG_BYTES", 0)
     patched.setattr(stepping, "WINDOW_BYTES", window)
     patched.setattr(stepping, "KEPT_BYTES", kept)
-    patched.setattr(stepping, "CHUNK", step)
+    patched.setattr(stepping, "STEP_BYTES", (step,))
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_one_line_more_is_read_with_what_lies_right_before_it(growing: Growing) 
 
 
 def test_a_first_reading_in_steps_is_gone_on_with_after_a_kill(growing: Growing) -> None:
-    growing.patched.setattr(stepping, "CHUNK", 20_000)
+    growing.patched.setattr(stepping, "STEP_BYTES", (20_000,))
     growing.append(b"".join(lines_of(steps=80)))
     database = open_database(growing.folder / "live.db", create=True)
     killed = Sync(database, Settings(helpers=0))

@@ -244,7 +244,14 @@ class LongSource(Protocol):
     """A source whose long files are read in steps, and continued where they grew."""
 
     def steps(
-        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+        self,
+        root: Path,
+        unit: Unit,
+        start: Place | None,
+        known: Known,
+        *,
+        fresh: bool,
+        whole: bool = True,
     ) -> Iterator[Step]:
         """Read a unit in steps; each is written before the next is asked for.
 
@@ -258,6 +265,7 @@ class LongSource(Protocol):
             known: Tells of names that were passed, those of steps that were yielded too.
             fresh: Whether nothing of the unit is in the library yet, so that reading from the
                 beginning may bring it in piece by piece.
+            whole: Whether to read it whole where steps cannot go on; otherwise they end there.
         """
         ...
 

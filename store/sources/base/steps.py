@@ -21,10 +21,11 @@ from typing import Any, Generic, TypeVar
 from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import LinesFile, UnitReader
-from store.sources.base.json_lines import CHUNK
 from store.sources.base.protocol import FileStamp, Known, Place, Problem, Step, Unit
 from store.system.paths import open_regular
 
+STEP_BYTES = (2 << 20, 8 << 20, 32 << 20)
+"""Bytes of a step; the next size where no place to continue from is in as many."""
 HEAD_BYTES = 4096
 """Bytes of the file's beginning that must be as they were."""
 WINDOW_BYTES = 64 * 1024
@@ -367,26 +368,29 @@ class LongReader(ABC, Generic[File, Reader, State]):
         """Leave out of a draft the attachments that did not change."""
         return None
 
-    def steps(self, start: Place | None, *, fresh: bool) -> Iterator[Step]:
-        """Read the unit; see ``LongSource.steps``."""
+    def steps(
+        self, start: Place | None, *, fresh: bool, whole: bool = True
+    ) -> Iterator[Step]:
+        """Read the unit; the arguments as in ``LongSource.steps``."""
         if self.path is not None and (start is not None or fresh):
             grown = start is not None
             try:
                 while True:
                     with paused_collection():
-                        step = self._step(start, grown=grown)
+                        step = self._next(start, grown=grown)
                     yield step
                     if not step.more:
                         return
                     start, grown = step.place, False
             except CannotGoOn:
                 pass
-        with paused_collection():
-            step = self._whole()
-        yield step
+        if whole:
+            with paused_collection():
+                step = self._whole()
+            yield step
 
-    def _step(self, start: Place | None, *, grown: bool) -> Step:
-        """Read what follows a place, ``CHUNK`` bytes at most.
+    def _next(self, start: Place | None, *, grown: bool) -> Step:
+        """Read what follows a place, as many of ``STEP_BYTES`` as are needed.
 
         Args:
             start: The place; None for the beginning.
@@ -395,13 +399,30 @@ class LongReader(ABC, Generic[File, Reader, State]):
         Raises:
             CannotGoOn: It changes what is before, or no place follows.
         """
+        for most in STEP_BYTES:
+            step = self._step(start, most, grown=grown)
+            if step.place is not None or not step.more:
+                return step
+        raise CannotGoOn
+
+    def _step(self, start: Place | None, most: int, *, grown: bool) -> Step:
+        """Read what follows a place.
+
+        Args:
+            start: The place; None for the beginning.
+            most: Bytes to read at most.
+            grown: Whether an earlier sync stopped there.
+
+        Raises:
+            CannotGoOn: It changes what is before.
+        """
         try:
             stop = self.stop(start.state) if start is not None else None
         except TypeError as error:
             raise CannotGoOn from error  # the library was written by another version
         context = start.context if start is not None else b""
         self.begin(stop)
-        piece = self._read(stop, context, CHUNK, grown=grown)
+        piece = self._read(stop, context, most, grown=grown)
         self.check(piece.file, stop)
         reader = self.reader()
         self.put(reader, piece.file, stop)
@@ -409,8 +430,6 @@ class LongReader(ABC, Generic[File, Reader, State]):
         draft = self._draft(reader, stop)
         first = self._first_of(stop, context, draft)
         place = self._place(piece, reader, draft, stop, first)
-        if piece.stretch.more and place is None:
-            raise CannotGoOn
         if place is not None:
             place.message -= first
         draft.messages, draft.first_record = draft.messages[first:], piece.file.first

@@ -178,7 +178,14 @@ class ClaudeCodeSource(FileSource):
         return self._history.in_place_of(super().read(root, unit), history, name)
 
     def steps(
-        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+        self,
+        root: Path,
+        unit: Unit,
+        start: Place | None,
+        known: Known,
+        *,
+        fresh: bool,
+        whole: bool = True,
     ) -> Iterator[Step]:
         """Read a unit in steps, or continue where its file was read to.
 
@@ -188,11 +195,12 @@ class ClaudeCodeSource(FileSource):
             start: Where the last reading can be continued; None for the beginning.
             known: Tells whether names were passed before that.
             fresh: Whether nothing of the unit is in the library yet.
+            whole: Whether to read it whole where steps cannot go on.
         """
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
         reader = SessionSteps(partial(self.reader, root), self.line_limit, unit, known)
-        return reader.steps(start, fresh=fresh)
+        return reader.steps(start, fresh=fresh, whole=whole)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""

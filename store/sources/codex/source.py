@@ -177,7 +177,14 @@ class CodexSource(FileSource):
         return Elsewhere(self._library.prompts(folder, since, until))
 
     def steps(
-        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+        self,
+        root: Path,
+        unit: Unit,
+        start: Place | None,
+        known: Known,
+        *,
+        fresh: bool,
+        whole: bool = True,
     ) -> Iterator[Step]:
         """Read a unit in steps, or continue where its file was read to.
 
@@ -187,12 +194,13 @@ class CodexSource(FileSource):
             start: Where the last reading can be continued; None for the beginning.
             known: Tells whether names were passed before that.
             fresh: Whether nothing of the unit is in the library yet.
+            whole: Whether to read it whole where steps cannot go on.
         """
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
         facts = self.facts_of(root, unit)
         reader = ThreadSteps(partial(self.reader, root), facts, unit, known)
-        return reader.steps(start, fresh=fresh)
+        return reader.steps(start, fresh=fresh, whole=whole)
 
     def facts_of(self, root: Path, unit: Unit) -> Facts | None:
         """Return what side files say about a thread, or told before they went away."""
