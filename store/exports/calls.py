@@ -1,8 +1,9 @@
-"""Tool call ids and names in the form that the agents' APIs accept."""
+"""Tool calls as the agents' APIs accept them: ids, names, and results made of blocks."""
 
 from __future__ import annotations
 
 import re
+from typing import Any, TypeGuard
 
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -39,3 +40,23 @@ class CallIds(UniqueIds):
 def taken_name(name: str) -> str:
     """Return a tool's name with the characters and length that APIs accept."""
     return _NOT_TAKEN.sub("_", name)[:128] or "tool"
+
+
+def is_content(
+    output: object, *, also: tuple[str, ...] = ()
+) -> TypeGuard[list[dict[str, Any]]]:
+    """Return whether a result is a list of text and file blocks, not a list of a tool's own.
+
+    Args:
+        output: What the call gave.
+        also: Further types of blocks that the agent's API accepts.
+    """
+    return isinstance(output, list) and bool(output) and all(
+        isinstance(item, dict)
+        and (
+            (item.get("type") == "text" and isinstance(item.get("text"), str))
+            or (item.get("type") == "file" and "url" in item)
+            or item.get("type") in also
+        )
+        for item in output
+    )

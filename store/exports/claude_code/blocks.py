@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from store.exports.calls import taken_name
+from store.exports.calls import is_content, taken_name
 from store.exports.steps import really_failed, text_of_file
 
 Block = dict[str, Any]
@@ -112,14 +112,6 @@ def result_block(part: dict[str, Any], call_id: str) -> Block:
 def _result_content(output: object) -> Any:
     if isinstance(output, str):
         return output
-    if isinstance(output, list) and all(_is_content(item) for item in output):
+    if is_content(output, also=("image", "document")):
         return [file_block(item) if item.get("type") == "file" else item for item in output]
     return json.dumps(output, ensure_ascii=False)
-
-
-def _is_content(item: object) -> bool:
-    return isinstance(item, dict) and (
-        (item.get("type") == "text" and isinstance(item.get("text"), str))
-        or (item.get("type") == "file" and "url" in item)
-        or item.get("type") in ("image", "document")
-    )

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from store.exports.calls import taken_name
+from store.exports.calls import is_content, taken_name
 
 Item = dict[str, Any]
 
@@ -111,13 +111,6 @@ def _output(part: dict[str, Any]) -> Any:
     output = part.get("output")
     if isinstance(output, str):
         return output
-    if isinstance(output, list) and all(_is_content(item) for item in output):
+    if is_content(output):
         return [content_item(item, "user") or {"type": "input_text", "text": ""} for item in output]
     return json.dumps(output, ensure_ascii=False)
-
-
-def _is_content(item: object) -> bool:
-    return isinstance(item, dict) and (
-        (item.get("type") == "text" and isinstance(item.get("text"), str))
-        or (item.get("type") == "file" and "url" in item)
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.exports.calls import is_content
 from store.exports.steps import really_failed
 from store.text.exact_json import encode
 
@@ -116,12 +117,8 @@ def _result(output: Any) -> tuple[str, list[Data]]:
     """Return a result's text and its files."""
     if isinstance(output, str):
         return output, []
-    if not isinstance(output, list) or not all(isinstance(one, dict) for one in output):
+    if not is_content(output):
         return "" if output is None else encode(output), []
-    files = [file_of(one) for one in output if one.get("type") == "file"]
-    texts = [
-        one["text"] if isinstance(one.get("text"), str) else encode(one)
-        for one in output
-        if one.get("type") != "file"
-    ]
+    files = [file_of(one) for one in output if one["type"] == "file"]
+    texts = [one["text"] for one in output if one["type"] == "text"]
     return "\n".join(texts), files
