@@ -68,7 +68,7 @@ def test_a_newer_version_is_read_and_not_written(run: Run, demo: Path) -> None:
         connection.execute("PRAGMA user_version = 999")
     connection.close()
     listed = run("sessions", "--json")
-    assert len(listed.json) == 17 and "opened read only" in listed.err
+    assert len(listed.json) == 20 and "opened read only" in listed.err
     result = run("forget", "retry-loop")
     assert result.code == 1 and "written by a newer Backscroll" in result.err
     assert run("show", "retry-loop").code == 0

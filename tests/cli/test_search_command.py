@@ -26,7 +26,7 @@ def test_prints_hits_by_session(run: Run, demo: Path) -> None:
     assert heading.startswith("Retry loop in the sync worker  1 hit · claude-code · ")
     assert call.split(maxsplit=2)[2] == "Edit  src/sync/worker.py"
     assert excerpt == "      raise Retry(error) from error"
-    assert result.err == "1 hit in 1 session of 18\n"
+    assert result.err == "1 hit in 1 session of 21\n"
 
 
 def test_context_shows_the_lines_around(run: Run, demo: Path) -> None:
@@ -69,7 +69,7 @@ def test_pages_continue(run: Run, demo: Path, order: str) -> None:
             break
         cursor = ["--cursor", page["cursor"]]
     assert pages == whole["hits"]
-    assert len(pages) == 55
+    assert len(pages) == 56
 
 
 def test_a_page_says_how_to_go_on(run: Run, demo: Path) -> None:
@@ -86,7 +86,7 @@ def test_no_hits_are_asked_for_and_counted(run: Run, demo: Path) -> None:
 def test_nothing_found(run: Run, demo: Path) -> None:
     result = run("search", "nothing_like_this")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "No hits in 18 sessions\n"
+    assert result.err == "No hits in 21 sessions\n"
 
 
 @pytest.mark.parametrize(("query", "words"), [
@@ -175,7 +175,7 @@ def test_counts_that_are_not_whole_say_so(
     run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "MOST_COUNTED", 3)
-    assert run("search", "retry").err == "3+ hits in 1+ sessions of 18\n"
+    assert run("search", "retry").err == "3+ hits in 1+ sessions of 21\n"
 
 
 def test_what_was_not_searched_is_reported(

@@ -69,7 +69,7 @@ def test_order_is_newest_first(run: Run, demo: Path) -> None:
         (["--archived", "only"], ["rate-limits"]),
         (["--agent", "pi"], ["broken-anchors"]),
         (["--source", "gemini"], ["ci-3-13", "murajaa"]),
-        (["--workspace", "/home/mira/notes/"], ["weekly-review", "ryoko", "murajaa"]),
+        (["--workspace", "/home/mira/notes/"], ["weekly-review", "disk-full", "ryoko", "murajaa"]),
         (["--query", "Überlange zeilen"], ["lange-zeilen"]),
         (["--query", "100%"], []),
         (["--agent", "codex", "--workspace", "/home/mira/code/api"], ["postgres-move"]),
@@ -176,7 +176,7 @@ def test_lines_to_a_pipe_are_plain_and_whole(run: Run, demo: Path) -> None:
 def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:
     result = run("sessions", "--agent", "nobody")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "No matching sessions (18 in the store)\n"
+    assert result.err == "No matching sessions (21 in the store)\n"
     with sqlite3.connect(demo) as connection:
         connection.execute("DELETE FROM chat_sessions")
     connection.close()

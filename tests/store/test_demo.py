@@ -63,7 +63,7 @@ def test_holds_every_kind_of_session(demo: sqlite3.Connection) -> None:
     lineages = values(demo, "SELECT DISTINCT json_extract(metadata_json, '$.lineage.kind') FROM "
                       "chat_sessions WHERE parent_id IS NOT NULL")
     assert set(lineages) == {"fork", "subagent"}
-    assert len(set(values(demo, "SELECT agent FROM chat_sessions"))) == 5
+    assert len(set(values(demo, "SELECT agent FROM chat_sessions"))) == 8
     assert len(set(values(demo, "SELECT workspace_root FROM chat_sessions"))) == 4
     assert values(demo, "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL") == [1]
 

@@ -63,6 +63,7 @@ WHOLE = ("enter", "g", "pagedown", "pagedown", "pagedown", "G")
 
 _CODEX = "codex/0.171.0/sessions/2026/11/28"
 _PI = "pi/sessions/--home-user-project--"
+_QWEN = "qwen/qwen/projects/-home-mira-code-api/chats"
 SAMPLES = (
     ("claude-code", "claude-code/home/.claude/projects/-home-user-notes-d-my-site-v2"),
     ("codex", f"{_CODEX}/rollout-2026-11-28T00-57-50-01a21fa8-9280-7132-bc13-799e1c3e81e7.jsonl"),
@@ -70,10 +71,15 @@ SAMPLES = (
     ("gemini", "gemini/tmp/project/chats/session-2026-11-27T22-38-47bb34e5.jsonl"),
     ("pi", f"{_PI}/2026-11-27T22-27-45-796Z_01a21f1f-2a04-71ed-bc04-9eae727ff70c.jsonl"),
     ("copilot", "copilot/session-state/82ca1005-c439-454d-87a4-a18e1e6c1d25"),
-    ("y-agent", "y-agent/data"), ("hub", "hub/hub.db"), ("viben", "viben/.viben"),
+    ("hub", "hub/hub.db"),
+    ("qwen", f"{_QWEN}/288b23f6-5a06-46d1-8218-96a0e39cd6cf.jsonl"),
+    ("droid", "droid/sessions/-home-mira-code-api/121c4565-7f2a-46ea-9f2f-2ddb94cc54e4.jsonl"),
+    ("amp", "amp/threads/T-01a221b8-1c6e-737f-b479-e8e2252836fb.json"),
+    ("goose", "goose/sessions/20250701_101500.jsonl"),
+    ("openhands", "openhands/conversations/5a18b44234404ceb9c6607443727a314"),
 )  # fmt: skip
-LATER = 1_795_832_000_000
-"""Epoch ms after the last of the samples: 2026-11-28 02:13:20 UTC."""
+LATER = 1_795_867_200_000
+"""Epoch ms after the last of the samples: 2026-11-28 12:00:00 UTC."""
 
 SHOTS = (
     Shot("three-panes", (190, 50), (*WHOLE, "E", "E")),
@@ -88,7 +94,7 @@ SHOTS = (
     Shot("statistics", (150, 46), ("dollar_sign", *["left"] * 4), year=True),
     Shot("statistics-year", (120, 40), ("dollar_sign", "c", *["left"] * 9, "up"), year=True),
     Shot("light", (120, 40), ("j", "j", "j", *WHOLE), theme="backscroll-light"),
-    Shot("six-sources", (120, 50), WHOLE, samples=SAMPLES, now=LATER),
+    Shot("twelve-agents", (120, 50), WHOLE, samples=SAMPLES, now=LATER),
 )
 
 
