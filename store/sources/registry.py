@@ -25,6 +25,7 @@ from store.sources.goose import GooseSource
 from store.sources.hub import HubSource
 from store.sources.kimi import KimiSource
 from store.sources.kiro import KiroSource
+from store.sources.langgraph import LanggraphSource
 from store.sources.lionagi import LionagiSource
 from store.sources.llm import LlmSource
 from store.sources.openai_agents import OpenaiAgentsSource
@@ -65,6 +66,7 @@ def all_sources() -> tuple[Source, ...]:
         LionagiSource(),
         VibenSource(),
         OpenaiAgentsSource(),
+        LanggraphSource(),
         ChatgptSource(),
         ClaudeAiSource(),
     )

@@ -96,6 +96,7 @@ SAMPLES = (
     Sample("viben", "viben/.viben", home=".viben", ids=("id",)),
     Sample("openai-agents", "openai-agents/agents.db", workspace=False),
     Sample("openai-agents", "openai-agents/advanced.db", workspace=False),
+    Sample("langgraph", "langgraph/checkpoints.sqlite", workspace=False),
     Sample("chatgpt", "chatgpt/folder", workspace=False),
     Sample("claude-ai", "claude-ai/folder", workspace=False),
 )

@@ -66,6 +66,6 @@ def _referred(reader: RowReader, table: str) -> dict[str, str]:
 
 
 def quoted(name: str) -> str:
-    """Return a table's name as it stands in a statement."""
+    """Return a table's name as SQL quotes it."""
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
