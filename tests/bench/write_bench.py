@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import fork_bench, growth_bench, record_bench, sync_bench
+from tests.bench import fork_bench, growth_bench, kinds_bench, record_bench, sync_bench
 from tests.bench.report import Limits, Line
 
 
@@ -16,6 +16,18 @@ def sync(quick: bool) -> list[Line]:
         Line("sync", "second sync, nothing new, per 1,000 files",
              found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
              details={"whole_process_s": found["again_s"]}),
+    ]  # fmt: skip
+
+
+def kinds(quick: bool) -> list[Line]:
+    """Look for every kind of session, and sync a home of many kinds with nothing new."""
+    found = kinds_bench.measure(quick)
+    what = f"{found['found']} of {found['kinds']} kinds"
+    return [
+        Line("kinds", f"looking for sessions in a home of {what}", found["look_ms"], "ms",
+             limits=Limits(value=20), details=found),
+        Line("kinds", f"second sync, nothing new, {what}, per 1,000 files",
+             found["again_ms_per_1000_files"], "ms", limits=Limits(value=100)),
     ]  # fmt: skip
 
 
