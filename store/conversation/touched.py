@@ -30,23 +30,26 @@ Kind = Literal["read", "search", "write", "edit", "delete", "move", "change"]
 
 PATHS = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "filepath",
-    "filename", "file_name", "file",
+    "filename", "file_name", "file", "targetFile", "relativeWorkspacePath",
 )
 """Arguments that name a file, first found first."""
 SHELLS = frozenset({
     "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
     "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command", "shellexec",
     "run_in_terminal", "execute_command", "run_bash", "bash_tool", "run_commands",
+    "run_terminal_command_v2",
 })
 READERS = frozenset({
     "read", "read_file", "view", "view_file", "cat", "open_file", "fs_read", "view_image",
     "read_text_file", "read_media_file", "fileread", "file_read", "notebookread",
     "read_many_files", "read_multiple_files", "read_files",
+    "read_file_v2", "copilot_readfile",
 })
 SEARCHES = frozenset({
     "grep", "glob", "search", "search_file_content", "find", "ls", "list", "list_directory",
     "grep_search", "file_search", "codebase_search", "search_files", "list_files",
-    "search_codebase",
+    "search_codebase", "ripgrep_raw_search", "glob_file_search", "copilot_findtextinfiles",
+    "copilot_findfiles", "copilot_listdirectory", "copilot_searchcodebase",
 })
 EDITORS = frozenset({
     "edit", "multiedit", "replace", "str_replace", "apply_patch", "applypatch", "patch",
@@ -54,10 +57,12 @@ EDITORS = frozenset({
     "search_replace", "fileedit", "file_edit", "multi_edit", "notebook_edit", "filepatch",
     "replace_string_in_file", "insert_edit_into_file", "editor_tool",
     "editor", "file_editor", "replace_in_file", "apply_diff", "insert_content",
+    "edit_file_v2", "copilot_replacestring", "copilot_multireplacestring", "copilot_insertedit",
+    "copilot_applypatch",
 })
 WRITERS = frozenset({
     "write", "write_file", "create", "create_file", "filewrite", "file_write", "fs_write",
-    "save_file", "write_to_file",
+    "save_file", "write_to_file", "copilot_createfile",
 })
 DELETERS = frozenset({"delete", "delete_file", "remove_file", "filedelete", "file_delete"})
 MOVERS = frozenset({"move", "move_file", "rename_file", "filemove", "file_move"})

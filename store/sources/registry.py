@@ -18,6 +18,7 @@ from store.sources.cline import ClineSource
 from store.sources.codex import CodexSource
 from store.sources.continue_dev import ContinueSource
 from store.sources.copilot import CopilotSource
+from store.sources.copilot_chat import CopilotChatSource
 from store.sources.crush import CrushSource
 from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
@@ -60,6 +61,7 @@ def all_sources() -> tuple[Source, ...]:
         GeminiSource(),
         PiSource(),
         CopilotSource(),
+        CopilotChatSource(),
         AiderSource(),
         YAgentSource(),
         HubSource(),

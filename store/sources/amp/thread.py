@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from store.sources.amp.content import part_of, settle
 from store.sources.base.content_blocks import blocks_of
@@ -17,6 +16,7 @@ from store.sources.base.document_source import records_of
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
+from store.sources.base.uris import path_of_uri
 from store.sources.base.values import epoch_ms, mapping, number, string, utc_ms
 
 KIND = "amp"
@@ -38,7 +38,7 @@ def thread_draft(path: str, thread: dict[str, Any]) -> SessionDraft:
     draft = SessionDraft(
         str(thread["id"]), path, KIND, created,
         max([created, *built.times, *(at for _, at in _ledger(thread))]),
-        workspace_root=_folder(place.get("uri")), messages=built.found, names_count=True,
+        workspace_root=path_of_uri(place.get("uri")), messages=built.found, names_count=True,
         records=records_of(thread, messages, "messages"),
     )  # fmt: skip
     title = string(thread.get("title"))
@@ -170,17 +170,6 @@ def _spent(usage: dict[str, Any]) -> dict[str, int] | None:
 def _place(thread: dict[str, Any]) -> dict[str, Any]:
     trees = mapping(mapping(thread.get("env")).get("initial")).get("trees")
     return mapping(trees[0]) if isinstance(trees, list) and trees else {}
-
-
-def _folder(uri: object) -> str | None:
-    """Return the path of a file URI; on Windows, ``/C:/work`` is ``C:/work``."""
-    if not isinstance(uri, str) or not uri.startswith("file:"):
-        return None
-    try:
-        path = unquote(urlsplit(uri).path)
-    except ValueError:
-        return None
-    return (path[1:] if path[2:3] == ":" else path) or None
 
 
 def _extra(thread: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:

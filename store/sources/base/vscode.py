@@ -21,6 +21,8 @@ SERVERS = (
     ".windsurf-server", ".antigravity-server",
 )  # fmt: skip
 """Folders in the home folder of a machine that is worked on remotely."""
+PORTABLE = "user-data"
+"""The program's folder where it is carried around with its data."""
 STATE = "state.vscdb"
 """The database in ``globalStorage`` where extensions keep values by key."""
 
@@ -34,7 +36,7 @@ def host_folders(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """
     portable = environment.get("VSCODE_PORTABLE", "").strip()
     if os.path.isabs(portable):
-        yield Path(portable) / "user-data" / "User"
+        yield Path(portable) / PORTABLE / "User"
     roaming, config = (environment.get(name, "").strip() for name in ("APPDATA", "XDG_CONFIG_HOME"))
     if sys.platform == "darwin":
         usual = home / "Library" / "Application Support"

@@ -7,7 +7,6 @@ the moment at which the session was begun, and it was updated when its file was.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from store.sources.base.databases import decoded
 from store.sources.base.document_source import records_of
@@ -27,6 +26,7 @@ from store.sources.base.plain_parts import (
     text_part,
 )
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
+from store.sources.base.uris import path_of_uri
 from store.sources.base.values import mapping, number, string
 from store.sources.continue_dev.siblings import Siblings
 
@@ -295,13 +295,7 @@ def _folder(value: object) -> str | None:
     """Return a workspace: a path, or the path of the file URI that extensions write."""
     if not isinstance(value, str) or not value:
         return None
-    if not value.startswith("file:"):
-        return value
-    try:
-        path = unquote(urlsplit(value).path)
-    except ValueError:
-        return None
-    return (path[1:] if path[2:3] == ":" else path) or None
+    return path_of_uri(value) if value.startswith("file:") else value
 
 
 def _link(
