@@ -93,6 +93,10 @@ FORMATS = {
                "store.exports.qwen.session_file:write_qwen", context=True,
                details="with the same messages as claude-code; put it into the project's chats"
                " folder: if --out is that folder, it gets the right name"),
+        Format("kimi", "a session that Kimi Code resumes", ".jsonl", False,
+               "store.exports.kimi:write_kimi", context=True, named="store.exports.kimi:wire_name",
+               details="with the same messages as claude-code; with --out and a workspace's folder"
+               " of sessions it is a folder there, otherwise the conversation alone"),
     )
 }  # fmt: skip
 

@@ -41,6 +41,7 @@ AGENTS = {
         Agent("gemini", "Gemini CLI", "store.resume.gemini"),
         Agent("pi", "pi", "store.resume.pi"),
         Agent("qwen", "Qwen Code", "store.resume.qwen"),
+        Agent("kimi", "Kimi Code", "store.resume.kimi"),
     )
 }
 

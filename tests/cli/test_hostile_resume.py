@@ -17,8 +17,11 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.hostile import AGENTS, PROMPTS, VALUES, session, write
 from tests.cli.stdin import answering
+from tests.exports.kimi_checker import have_used_kimi
 
 DATA = Path(__file__).parents[1] / "data" / "hostile"
+TAKE_NONE = ("kimi",)
+"""Agents that take no prompt together with a session."""
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FAKE = """#!/bin/sh
 printf '%s\\0' "$0" "$@" >> "$CALLS.argv"
@@ -63,6 +66,7 @@ def called(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Calle
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"):
         monkeypatch.delenv(name, raising=False)
+    have_used_kimi(home)
     monkeypatch.chdir(tmp_path)
     return Called(tmp_path / "calls")
 
@@ -90,14 +94,15 @@ def _taken(call: list[str]) -> str | None:
         assert len(rest) == 2 and os.path.isabs(rest[1])
         return None
     pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session",
-             "qwen": "--resume"}  # fmt: skip
+             "qwen": "--resume", "kimi": "--session"}  # fmt: skip
     prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt=",
-               "qwen": "--prompt-interactive="}  # fmt: skip
+               "qwen": "--prompt-interactive=", "kimi": "\0"}  # fmt: skip
     if program == "codex" and rest[:1] == ["resume"]:
         assert UUID.fullmatch(rest[1])
         rest = rest[2:]
     elif rest[:1] == [pairs.get(program, "")]:
-        shape = {"opencode": r"ses_\w+", "pi": r"/[^\0]+\.jsonl"}.get(program, UUID.pattern)
+        shape = {"opencode": r"ses_\w+", "pi": r"/[^\0]+\.jsonl",
+                 "kimi": f"session_{UUID.pattern}"}.get(program, UUID.pattern)  # fmt: skip
         assert re.fullmatch(shape, rest[1])
         rest = rest[2:]
     elif program == "gemini" and rest and rest[0].startswith("--session-file="):
@@ -133,7 +138,9 @@ def test_no_prompt_is_obeyed(
             continue
         said = _taken(calls[-1])
         assert calls[-1][0] == AGENTS[agent]
-        assert (said or "").strip() == prompt.strip(), (prompt, calls)
+        # What takes no prompt with a session has it in the session's file.
+        expected = "" if agent in TAKE_NONE else prompt.strip()
+        assert (said or "").strip() == expected, (prompt, calls)
         assert called.folder == [str(home), str(home)]
         there, given = called.environment, {**os.environ, "PWD": str(home)}
         by_the_shell = {"SHLVL", "OLDPWD", "_"}
@@ -157,7 +164,7 @@ def test_no_other_value_is_obeyed(
     for name in ids:
         done = run("resume", name, "--yes")
         assert done.code == 0, done.err
-        assert _taken(called()[-1]) == "go on"
+        assert _taken(called()[-1]) == (None if agent in TAKE_NONE else "go on")
         assert called.folder == [str(home), str(home)]
     assert real.read_text() == "mine\n"
     assert not [*tmp_path.rglob("pwned*")]
@@ -176,7 +183,8 @@ def test_no_folder_is_obeyed(
         assert (done.code, called()) == (1, []), done.err
         assert "folder" in done.err
     done = run("resume", ids[-1], "--in", agent, "--yes")
-    assert done.code == 0 and _taken(called()[-1]) == "go on"
+    said = _taken(called()[-1])
+    assert done.code == 0 and said == (None if agent in TAKE_NONE else "go on")
     assert called.folder == [str(work), str(work)]
     assert not [*tmp_path.rglob("pwned*")]
 

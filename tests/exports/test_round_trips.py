@@ -29,6 +29,7 @@ from tests.exports import (
     claude_checker,
     codex_checker,
     gemini_checker,
+    kimi_checker,
     opencode_checker,
     pi_checker,
     qwen_checker,
@@ -45,6 +46,7 @@ CHECKERS: dict[str, Callable[[str, str], Any]] = {
     "gemini": gemini_checker.check,
     "pi": pi_checker.check,
     "qwen": qwen_checker.check,
+    "kimi": kimi_checker.check,
 }
 FOLDERS = {
     "claude-code": "projects/-home-mira-code",
@@ -53,6 +55,7 @@ FOLDERS = {
     "gemini": "tmp/project/chats",
     "pi": "--home-mira-code--",
     "qwen": "projects/-home-mira-code/chats",
+    "kimi": "wd_code_0123456789ab",
 }
 """Where each agent keeps its sessions below the folder that is synced."""
 KINDS = list(dict.fromkeys(sample.kind for sample in SAMPLES))
@@ -89,11 +92,8 @@ def test_a_session_says_the_same_there_and_back(
             assert before == []
             continue
         CHECKERS[form](text, reading.export_id)
-        path = tmp_path / FOLDERS[form] / file_name(FORMATS[form], reading.export_id,
-                                                    reading.session)  # fmt: skip
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        name = json.loads(text)["info"]["id"] if form == "opencode" else reading.export_id
+        _put(form, text, reading, tmp_path)
+        name = json.loads(text)["info"]["id"] if form == "opencode" else str(reading.agent_id)
         expected[derived_session_id(form, name)] = before
     assert expected
     back = _synced(form, tmp_path)
@@ -104,11 +104,21 @@ def test_a_session_says_the_same_there_and_back(
     back.close()
 
 
+def _put(form: str, text: str, reading: SessionReading, root: Path) -> None:
+    """Write an export where its agent would have it, with the files that belong to it."""
+    name = file_name(FORMATS[form], reading.export_id, reading.session)
+    for each, body in {name: text, **reading.beside}.items():
+        path = root / FOLDERS[form] / each
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body)
+
+
 def _without_prompt(events: list[Event], reading: SessionReading) -> list[Event]:
     """Take the last prompt out where the export says that it is handed over instead."""
-    if not reading.remarks:
+    remarks = [each for each in reading.remarks if "last prompt" in each]
+    if not remarks:
         return events
-    (remark,) = reading.remarks
+    (remark,) = remarks
     kind, role, text = events[-1]
     assert (kind, role) == ("said", "user") and remark.endswith(text)
     return events[:-1]
@@ -145,7 +155,7 @@ def test_a_last_prompt_with_a_picture_stays_whole(form: str, tmp_path: Path) -> 
     reading = read_session(talk.db, session, view_of(form))
     text = "".join(writer(form)(reading))
     talk.db.close()
-    assert reading.remarks == []
+    assert not any("last prompt" in each for each in reading.remarks)
     assert "what is this?" in text and "iVBORw0K" in text
 
 
@@ -170,10 +180,7 @@ def test_a_text_file_reaches_the_model_and_is_a_file_again(
     if form != "gemini":  # which takes its bytes
         assert json.dumps(content, ensure_ascii=False)[1:-1].replace('"', "") in text.replace(
             "\\u00e4", "\u00e4").replace('"', "")
-    path = tmp_path / "out" / FOLDERS[form] / file_name(
-        FORMATS[form], reading.export_id, reading.session)
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
+    _put(form, text, reading, tmp_path / "out")
     talk.db.close()
     back = _synced(form, tmp_path / "out")
     ((name,),) = back.connection.execute("SELECT id FROM chat_sessions").fetchall()
@@ -217,7 +224,7 @@ def test_words_that_are_none_are_left_out(form: str, tmp_path: Path) -> None:
     reading = read_session(talk.db, session, view_of(form))
     text = "".join(writer(form)(reading))
     talk.db.close()
-    assert reading.remarks == []
+    assert not any("last prompt" in each for each in reading.remarks)
     assert "hello" in text and json.dumps(blank["text"])[1:-1] not in text
 
 

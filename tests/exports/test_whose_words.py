@@ -19,6 +19,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.exports import claude_checker
+from tests.exports.kimi_checker import have_used_kimi
 from tests.store.talks import Talk, make_store
 
 NOTICE = "<task-notification>\n<status>completed</status>\n</task-notification>"
@@ -126,6 +127,7 @@ def test_it_is_never_handed_over_as_a_prompt(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     session = noticed(talk, "notification")
     talk.message(session, "user", NOTICE, origin="notification")
+    have_used_kimi(tmp_path)
     made = plan(talk.db, resolve(talk.db, session), {}, tmp_path, agent)
     assert made.prompt is None and made.command == made.base
 
@@ -140,7 +142,8 @@ def test_reasoning_is_left_out_or_sent_as_reasoning(talk: Talk, agent: str) -> N
     talk.message(session, "user", "three")
     talk.message(session, "assistant", "done")
     found = lines(talk.db, session, agent)
-    where = {"gemini": "thoughts", "opencode": "reasoning", "qwen": '"thought": true'}.get(agent)
+    where = {"gemini": "thoughts", "opencode": "reasoning", "qwen": '"thought": true',
+             "kimi": '"type": "think"'}.get(agent)  # fmt: skip
     for line in found:
         text = json.dumps(line)
         if "SECRET" in text:

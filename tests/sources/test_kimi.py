@@ -267,6 +267,18 @@ def test_before_branches_an_undo_drops_the_last_prompts(tmp_path: Path) -> None:
         "two", "second", "three", "third", "four", "fourth"]  # fmt: skip
 
 
+def test_an_undo_before_branches_stops_at_a_summary(tmp_path: Path) -> None:
+    wire = Wire("1.3")
+    wire.turn("one", "first")
+    wire.add("context.apply_compaction", summary="so far", compactedCount=2)
+    wire.said("so far", "compaction_summary")
+    wire.turn("two", "second")
+    wire.add("context.undo", count=2)
+    draft = wire.draft(tmp_path)
+    assert prompts(visible(draft)) == ["one"]
+    assert [body["summary"] for body in compactions(draft)] == ["so far"]
+
+
 def test_an_undone_session_rests(tmp_path: Path) -> None:
     wire = Wire()
     line = wire.prompt("one")
@@ -279,7 +291,11 @@ def test_an_undone_session_rests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "more", "origin"), [
     ("user", {}, "human"),
     ("injection", {"variant": "interruption"}, "meta"),
-    ("compaction_summary", {}, "meta"),
+    ("hook_result", {}, "meta"),
+    ("shell_command", {}, "shell"),
+    ("skill_activation", {"trigger": "user-slash"}, "command"),
+    ("skill_activation", {"trigger": "model"}, "meta"),
+    ("cron_job", {}, "notification"),
     ("system_trigger", {"name": "subagent"}, "human"),
     ("system_trigger", {"name": "cron"}, "notification"),
 ])  # fmt: skip

@@ -18,11 +18,12 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.verbs.fork import fork
 from store.verbs.marks import star_all
+from tests.exports.kimi_checker import have_used_kimi
 from tests.store.counted import counted
 from tests.store.talks import Talk
 
 HOMES = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini",
-         "pi": ".pi/agent/sessions", "qwen": ".qwen"}  # fmt: skip
+         "pi": ".pi/agent/sessions", "qwen": ".qwen", "kimi": ".kimi-code/sessions"}  # fmt: skip
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     chats = tmp_path / ".gemini/tmp/work/chats"
     chats.mkdir(parents=True)
     (chats.parent / ".project_root").write_text(str(tmp_path / "work"))
+    have_used_kimi(tmp_path)
     database = open_database(tmp_path / "library.db", create=True)
     yield Talk(database)
     database.close()
@@ -54,7 +56,9 @@ def test_it_takes_the_forks_place(talk: Talk, tmp_path: Path, agent: str) -> Non
     planned = plan(talk.db, resolve(talk.db, made), {}, tmp_path, agent)
     write_file(planned)
     in_transaction(talk.db, note_exported, made, planned)
-    target = Target(source(agent), tmp_path / HOMES[agent])
+    # Kimi Code has a session of its own beside, of which the new one has the profile.
+    root = planned.path.parents[3] if agent == "kimi" else tmp_path / HOMES[agent]
+    target = Target(source(agent), root)
     Sync(talk.db, Settings(helpers=0)).run([target])
     gone_on = resolve(talk.db, planned.session_id)
     assert sorted(listed(talk)) == sorted([session, gone_on.id])

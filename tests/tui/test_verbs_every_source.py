@@ -17,7 +17,7 @@ from tests.tui.verbs_app import running
 COMMANDS = {
     "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
     "opencode": "opencode import /", "pi": "pi --session ",
-    "qwen": "qwen --resume ",
+    "qwen": "qwen --resume ", "kimi": "kimi --session ",
 }  # fmt: skip
 
 

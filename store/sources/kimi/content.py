@@ -9,6 +9,7 @@ import json
 import re
 from typing import Any
 
+from store.conversation.wrapping import bare_aside, unwrapped, unwrapped_file
 from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.drafts import PartDraft
 from store.sources.base.plain_parts import data_part, reasoning_part, settle_call, text_part
@@ -41,6 +42,24 @@ def part_of(block: dict[str, Any], at: int, record: int) -> PartDraft:
     if file is not None:
         return PartDraft("file", file, at, at, records=(record,))
     return data_part("event", {"name": str(kind or "part"), "details": block}, at, record)
+
+
+def is_told(part: PartDraft) -> bool:
+    """Return whether our export says that a text is a program's."""
+    return part.type == "text" and unwrapped(part.data["text"])[0] == "not_from_user"
+
+
+def as_sent(part: PartDraft) -> PartDraft:
+    """Return a part of a prompt without the tags that our export puts around it."""
+    if part.type != "text":
+        return part
+    text = bare_aside(part.data["text"])
+    file = unwrapped_file(text)
+    if file is not None:
+        part.type, part.data = "file", file
+    else:
+        part.data["text"] = text
+    return part
 
 
 def _file(block: dict[str, Any]) -> dict[str, Any] | None:

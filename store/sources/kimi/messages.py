@@ -21,14 +21,19 @@ from store.sources.base.notices import told_parts
 from store.sources.base.plain_parts import call_part, data_part
 from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.kimi.branches import Branches
-from store.sources.kimi.content import part_of, settle
+from store.sources.kimi.content import as_sent, is_told, part_of, settle
 
 _ENDED_WELL = ("tool_use", "end_turn", "completed", "stop", "tool_calls")
 _STATES = {"cancelled": "interrupted", "failed": "error"}
 _COUNTS = {"input": "inputOther", "output": "output", "cache_read": "inputCacheRead",
            "cache_write": "inputCacheCreation"}  # fmt: skip
-_ORIGINS = {"user": "human", "system_trigger": "notification"}
-_TASK = "subagent"
+_ORIGINS = {
+    "user": "human", "shell_command": "shell", "system_trigger": "notification",
+    "task": "notification", "background_task": "notification", "cron_job": "notification",
+    "cron_missed": "notification",
+}  # fmt: skip
+_COMMANDS = ("skill_activation", "plugin_command")
+_TASK, _TYPED_COMMAND, _SUMMARY = "subagent", "user-slash", "compaction_summary"
 
 
 class Messages:
@@ -148,18 +153,24 @@ class Messages:
 
     def _said(self, record: Record, message: dict[str, Any], at: int) -> None:
         told = mapping(message.get("origin"))
-        origin = _ORIGINS.get(str(told.get("kind") or "user"), "meta")
-        if told.get("name") == _TASK:
+        kind = str(told.get("kind") or "user")
+        if kind == _SUMMARY:
+            self._summarise(record, text_of(message.get("content")), {}, at)
+            return
+        origin = _ORIGINS.get(kind, "meta")
+        if kind in _COMMANDS and told.get("trigger") == _TYPED_COMMAND:
+            origin = "command"
+        elif told.get("name") == _TASK:
             origin = "human"
         parts = [part_of(each, at, record.number) for each in blocks_of(message.get("content"))]
-        if origin != "human":
+        if origin in ("meta", "notification") and not any(map(is_told, parts)):
             parts = told_parts(parts)
-        else:
-            self._undone = False
+        parts = [as_sent(part) for part in parts]
         name = self._name(record, message.get("id"))
         draft = MessageDraft(name, "user", at, at, {"origin": origin}, parts)
-        if origin == "human":
+        if origin in ("human", "command") and told.get("inTurn") is not True:
             self._asked.append(draft)
+            self._undone = False
         self._add(draft, record)
 
     def _older_answer(self, record: Record, message: dict[str, Any], at: int) -> None:
@@ -389,16 +400,25 @@ class Messages:
         self._quiet.append(record.number)
 
     def _compact(self, record: Record, at: int) -> None:
-        data = record.data
-        summary = string(data.get("summary")) or text_of(data.get("contextSummary"))
-        body: dict[str, Any] = {
-            "summary": summary, "tail_start_id": None, "auto": self._compacts != "manual",
-        }  # fmt: skip
+        said, data = record.data.get("summary"), record.data
+        summary = string(said) or text_of(mapping(said).get("content"))
         details = {key: number(data.get(key)) for key in
                    ("compactedCount", "keptUserMessageCount", "tokensBefore", "tokensAfter")
                    if number(data.get(key)) > 0}  # fmt: skip
+        self._summarise(record, summary or text_of(data.get("contextSummary")), details, at)
+
+    def _summarise(
+        self, record: Record, summary: str, details: dict[str, int], at: int
+    ) -> None:
+        """Add a line where the model has a summary of what is before; said twice it is one."""
+        if self.found and "compaction" in self.found[-1].metadata:
+            self._quiet.append(record.number)
+            return
+        automatic = bool(details) and self._compacts != "manual"
+        body: dict[str, Any] = {"summary": summary, "tail_start_id": None, "auto": automatic}
         if details:
             body["details"] = details
+        self._asked.clear()  # An undo does not go back beyond it.
         part = data_part("compaction", body, at, record.number)
         name = self._name(record, None)
         self._add(MessageDraft(name, "system", at, at, {"compaction": True}, [part]), record)
