@@ -9,6 +9,7 @@ from typing import Any
 
 from store.sources.base.growing import LinesFile
 from store.sources.base.json_lines import LINE_LIMIT, Record
+from store.sources.base.odd_times import OddTimes
 from store.sources.base.protocol import Problem
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
@@ -62,6 +63,7 @@ class Transcript(LinesFile):
         self.costs: list[CostNote] = []
         self.summaries: list[tuple[str, str]] = []
         self.queue = PromptQueue()
+        self._times = OddTimes[Row]()
         self.leaf: str | None = None
         self._uuids: dict[str, int] = {}
         self._renamed: dict[str, str] = {}
@@ -127,6 +129,7 @@ class Transcript(LinesFile):
             row.parent = self._renamed.get(row.parent, row.parent)
         self.leaf = None
         self.queue.row(row)
+        self._times.take(self.rows, row)
         self.rows.append(row)
 
     def _note(self, data: dict[str, Any], record: int) -> None:

@@ -13,6 +13,7 @@ import orjson
 
 from store.sources.base.growing import Changed, LinesFile
 from store.sources.base.json_lines import LINE_LIMIT, LineError, Record, parse_line
+from store.sources.base.odd_times import OddTimes
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
@@ -76,6 +77,7 @@ class Rollout(LinesFile):
         self.key = name.key if name else ""
         self.lines: list[Line] = []
         self.meta: dict[str, Any] = {}
+        self._times = OddTimes[Line]()
         self._last_at = 0
 
     def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
@@ -107,18 +109,18 @@ class Rollout(LinesFile):
             self.meta = payload
             self.key = self.key or string(payload.get("id")) or ""
         ordinal = data.get("ordinal")
-        self.lines.append(
-            Line(
-                number,
-                (self.key, number),
-                ordinal if type(ordinal) is int else None,
-                kind,
-                string(payload.get("type")) or "",
-                payload,
-                self._last_at,
-                mapping(data.get("metadata")),
-            )
+        line = Line(
+            number,
+            (self.key, number),
+            ordinal if type(ordinal) is int else None,
+            kind,
+            string(payload.get("type")) or "",
+            payload,
+            self._last_at,
+            mapping(data.get("metadata")),
         )
+        self._times.take(self.lines, line)
+        self.lines.append(line)
 
 
 def _bare(data: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:

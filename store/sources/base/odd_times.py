@@ -1,0 +1,85 @@
+"""Times that cannot be right, told by the records around them.
+
+A clock that was wrong for a moment writes a wrong year into a record. What follows would move
+behind it, or the session to the top of a list for years. A file that only grows is in the
+order of its times, so a few records whose times fit neither what is before nor what is after
+them take the time of what is before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+DAY_MS = 24 * 60 * 60 * 1000
+_LONG_MS = 2 * 365 * DAY_MS
+"""A gap that one record alone does not make."""
+_MOST = 4
+"""Records in a row whose times are odd; where more say the same, it is the clock that was set."""
+
+
+class Timed(Protocol):
+    """A record with a time, epoch ms; 0 where none is known."""
+
+    at: int
+
+
+_Record = TypeVar("_Record", bound=Timed)
+
+
+class OddTimes(Generic[_Record]):
+    """Puts right the times of a file's records, as they come."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self._doubted: tuple[_Record, int] | None = None
+
+    def take(self, before: Sequence[_Record], new: _Record) -> None:
+        """Look at the next record, which may show which of those before it was odd.
+
+        Args:
+            before: The records before it, in the order of the file.
+            new: The record.
+        """
+        if self._doubted is None and (
+            not before or (len(before) > 2 and 0 <= new.at - before[-1].at <= DAY_MS)
+        ):
+            return
+        if self._doubted is not None:
+            doubted, at = self._doubted
+            self._doubted = None
+            if abs(new.at - at) < abs(new.at - doubted.at):
+                doubted.at = at
+        last = before[-1].at
+        if abs(new.at - last) > DAY_MS:
+            put_right = self._fell(before, new) if new.at < last else self._rose(before, new)
+            if not put_right and abs(new.at - last) > _LONG_MS and len(before) > 1:
+                # A later record decides whether time really went on like that.
+                self._doubted = new, new.at
+                new.at = last
+        elif len(before) == 2 and (
+            before[0].at > last + DAY_MS or last - before[0].at > _LONG_MS
+        ):
+            # Two agree, and the first one is years off, or ahead.
+            before[0].at = last
+
+    def _fell(self, before: Sequence[_Record], new: _Record) -> bool:
+        """Time fell; return whether some records were ahead of those before them and this one."""
+        for place in range(len(before) - 1, max(-1, len(before) - 1 - _MOST), -1):
+            if place and before[place - 1].at <= new.at + DAY_MS:
+                for record in before[place:]:
+                    record.at = before[place - 1].at
+                return True
+        return False
+
+    def _rose(self, before: Sequence[_Record], new: _Record) -> bool:
+        """Time rose; return whether some records were behind those before them and this one."""
+        for place in range(len(before) - 1, max(0, len(before) - 1 - _MOST), -1):
+            earlier = before[place - 1].at
+            if earlier > before[place].at + DAY_MS:
+                if new.at < earlier - DAY_MS:
+                    return False
+                for record in before[place:]:
+                    record.at = earlier
+                return True
+        return False
