@@ -36,8 +36,8 @@ PATHS = (
 SHELLS = frozenset({
     "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
     "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command", "shellexec",
-    "run_in_terminal", "execute_command", "run_bash", "bash_tool", "run_commands",
-    "run_terminal_command_v2",
+    "run_in_terminal", "execute_command", "execute_bash", "run_bash", "bash_tool",
+    "run_commands", "run_terminal_command_v2",
 })
 READERS = frozenset({
     "read", "read_file", "view", "view_file", "cat", "open_file", "fs_read", "view_image",
@@ -168,8 +168,8 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
 
 
 def plain_name(name: str) -> str:
-    """Return a tool's name in lower case, without the prefix of an MCP server."""
-    return name.lower().rsplit("__", 1)[-1].replace("-", "_")
+    """Return a tool's name in lower case, without the prefix of an MCP server or a group."""
+    return name.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1].replace("-", "_")
 
 
 def may_touch(plain: str) -> bool:

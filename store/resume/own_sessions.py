@@ -130,6 +130,11 @@ def _in_kiro_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent == _first_root("kiro", place) / "cli"
 
 
+def _in_vibe_folder(path: Path, place: Place) -> bool:
+    """Return whether a session is in the unified store of the folder that Vibe looks into."""
+    return real_path(path).parent.parent == _first_root("vibe", place) / "unified"
+
+
 def _in_openhands_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("openhands", place)
 
@@ -157,6 +162,8 @@ OWN_SESSIONS = {
         OwnSessions("openhands", "OpenHands", "openhands", _HEX_ID, _by_dashed,
                     _in_openhands_folder,
                     ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")),
+        OwnSessions("vibe", "Mistral Vibe", "vibe", UUID, _by_resume, _in_vibe_folder,
+                    ("VIBE_HOME",)),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),
     )
 }  # fmt: skip

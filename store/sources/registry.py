@@ -34,6 +34,7 @@ from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.openhands import OpenHandsSource
 from store.sources.pi import PiSource
 from store.sources.qwen import QwenSource
+from store.sources.vibe import VibeSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
 from store.sources.zed import ZedSource
@@ -52,6 +53,7 @@ def all_sources() -> tuple[Source, ...]:
         ZedSource(),
         OpenHandsSource(),
         KiroSource(),
+        VibeSource(),
         DroidSource(),
         KimiSource(),
         AmpSource(),
