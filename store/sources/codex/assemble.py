@@ -14,7 +14,7 @@ from store.sources.base.values import mapping, string
 from store.sources.codex.copies import Resolve, began_at, copied_from
 from store.sources.codex.discovery import home_of
 from store.sources.codex.facts import Facts
-from store.sources.codex.lineage import History, history_of
+from store.sources.codex.lineage import History, KnownBase, history_of
 from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import queued_messages
@@ -30,22 +30,24 @@ def session_draft(
     segments: Sequence[Rollout],
     facts: Facts | None,
     resolve: Resolve,
+    known_base: KnownBase,
     answers: int = 0,
-) -> tuple[SessionDraft | None, list[str]]:
-    """Return the draft of a thread, and the physical keys of bases that are missing.
+) -> tuple[SessionDraft | None, History]:
+    """Return the draft of a thread, and the lines that it was made of.
 
     Args:
         thread_id: The thread's id.
         segments: Its files, oldest first, each with at least one line.
         facts: What side files say about it.
         resolve: Finds files of other threads.
+        known_base: Returns what a file that is not found goes on from.
         answers: How many answers are before those of the segments.
 
     Returns:
         None for a thread that has no message yet.
     """
     facts = facts or Facts()
-    history = history_of(segments, facts.head, resolve)
+    history = history_of(segments, facts.head, resolve, known_base)
     head = next((each for each in segments if each.key == facts.head), segments[-1])
     meta = head.meta or segments[0].meta
     cwd = string(meta.get("cwd"))
@@ -54,7 +56,7 @@ def session_draft(
     thread = Thread(_first_records(segments), answers=answers, setting=setting)
     thread.take(history.entries)
     if not thread.messages:
-        return None, history.missing
+        return None, history
     last_at = max(segment.lines[-1].at for segment in segments)
     draft = SessionDraft(
         thread_id,
@@ -75,7 +77,7 @@ def session_draft(
     _add_metadata(draft, meta, spawn, thread)
     draft.messages = thread.messages + queued_messages(facts.queued, len(draft.records))
     draft.records = [*draft.records, *(queued.row for queued in facts.queued)]
-    return draft, history.missing
+    return draft, history
 
 
 def _agent(facts: Facts, spawn: dict[str, Any]) -> str | None:

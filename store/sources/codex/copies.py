@@ -31,7 +31,11 @@ _EVENT_FACTS = ("turn_id", "message", "text", "num_turns", "call_id", "last_agen
 """What tells one event from others of its kind."""
 
 
-def base_of(rollout: Rollout) -> tuple[str, int] | None:
+Base = tuple[str, int]
+"""The physical key of a file that another goes on from, and the ordinal at which it is cut."""
+
+
+def base_of(rollout: Rollout) -> Base | None:
     """Return the physical key and end ordinal that a segment continues."""
     base = mapping(rollout.meta.get("history_base"))
     key = string(base.get("thread_id"))

@@ -9,16 +9,17 @@ own. Files of the legacy mode hold copies of their parent's lines instead
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from store.sources.base.values import number
-from store.sources.codex.copies import Resolve, base_of, began_at, copied_lines
+from store.sources.codex.copies import Base, Resolve, base_of, began_at, copied_lines
 from store.sources.codex.items import message_text
 from store.sources.codex.names import rollout_name
 from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line, Rollout
 
+KnownBase = Callable[[str], Base | None]
 ENDLESS = 1 << 62
 MOST_BASES = 1000
 
@@ -45,25 +46,40 @@ class History:
 
     Attributes:
         missing: Physical keys of bases that could not be found.
+        passed: What those of them go on from that were known to.
         parent: The thread that the first own segment continues, by its base.
     """
 
     entries: list[Entry]
     missing: list[str]
+    passed: dict[str, Base]
     parent: str | None = None
 
 
-def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) -> History:
+def history_of(
+    segments: Sequence[Rollout], head: str | None, resolve: Resolve, known_base: KnownBase
+) -> History:
     """Return the lines of a thread.
 
     Args:
         segments: The thread's own files, oldest first.
         head: The physical key of the current segment; None takes the newest.
         resolve: Finds files of other threads.
+        known_base: Returns what a file that is not found goes on from.
     """
     missing: list[str] = []
+    passed: dict[str, Base] = {}
     own = {segment.key: segment for segment in segments}
-    views = [_view(segment, own, resolve, missing) for segment in segments]
+
+    def base_of_missing(key: str) -> Base | None:
+        base = known_base(key)
+        if key not in missing:
+            missing.append(key)
+        if base is not None:
+            passed[key] = base
+        return base
+
+    views = [_view(segment, own, resolve, base_of_missing) for segment in segments]
     chosen = next((i for i, s in enumerate(segments) if s.key == head), len(segments) - 1)
     entries: list[Entry] = []
     for rollout in _files(views, own):
@@ -86,7 +102,7 @@ def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) 
     _roll_back(entries)
     base = base_of(segments[0]) if segments else None
     parent = _thread_of(base[0], resolve) if base and base[0] not in own else None
-    return History(entries, missing, parent)
+    return History(entries, missing, passed, parent)
 
 
 def _thread_of(key: str, resolve: Resolve) -> str:
@@ -115,17 +131,22 @@ View = dict[str, tuple[Rollout, int]]
 """By physical key the file, and the ordinal at which it is cut."""
 
 
-def _view(segment: Rollout, own: dict[str, Rollout], resolve: Resolve, missing: list[str]) -> View:
+def _view(
+    segment: Rollout, own: dict[str, Rollout], resolve: Resolve, base_of_missing: KnownBase
+) -> View:
     """Return what one segment sees, roots first."""
     chain: list[tuple[Rollout, int]] = [(segment, ENDLESS)]
     end, base = ENDLESS, base_of(segment)
-    while base is not None and len(chain) < MOST_BASES:
+    for _ in range(MOST_BASES):
+        if base is None:
+            break
         key, at = base
         end = min(end, at)
         found = own.get(key) or resolve(key)
-        if found is None or any(found is seen for seen, _ in chain):
-            if found is None and key not in missing:
-                missing.append(key)
+        if found is None:
+            base = base_of_missing(key)
+            continue
+        if any(found is seen for seen, _ in chain):
             break
         chain.append((found, end))
         base = base_of(found)

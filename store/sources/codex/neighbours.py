@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store.sources.base.protocol import Fact, Library, NoLibrary
+from store.sources.codex.copies import Base, base_of
 from store.sources.codex.discovery import home_of, rollout_stamps
 from store.sources.codex.lineage import history_of
 from store.sources.codex.messages import Thread
@@ -22,8 +23,9 @@ from store.sources.codex.rollout import Rollout, rollout_file
 
 KEPT = 12
 """Rollouts that are kept parsed, the last ones used."""
-ROLLOUT, SEGMENTS = "rollout:", "segments:"
-"""Facts: that a thread has a file of this physical key; which files a thread has."""
+ROLLOUT, SEGMENTS, BASE = "rollout:", "segments:", "base:"
+"""Facts: that a thread has a file of this physical key; which files a thread has; what the file
+of a physical key goes on from."""
 
 
 class Segment(NamedTuple):
@@ -48,8 +50,21 @@ def shared_facts(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
         segments.append(Segment(rollout.key, rollout.path, first, count))
         first += count
     facts = [Fact(ROLLOUT + segment.key, thread) for segment in segments]
+    facts += [base_fact(thread, rollout.key, base) for rollout in rollouts
+              if (base := base_of(rollout)) is not None]  # fmt: skip
     value = json.dumps(segments)
     return [*facts, Fact(SEGMENTS + thread, thread, value)]
+
+
+def base_fact(thread: str, key: str, base: Base) -> Fact:
+    """Return the fact of what a file goes on from.
+
+    Args:
+        thread: A thread that goes on from the file, or has it.
+        key: The file's physical key.
+        base: What it goes on from.
+    """
+    return Fact(BASE + key, thread, json.dumps(base))
 
 
 def _segments(library: Library, thread: str) -> list[Segment]:
@@ -86,6 +101,14 @@ class Neighbours:
             path = self._paths.get(key)
         found = self._rollout(path) if path is not None else None
         return found or self._find_gone(key)
+
+    def base(self, key: str) -> Base | None:
+        """Return what a file went on from whose lines are neither there nor in the library."""
+        facts = self._library.facts(BASE + key)
+        if not facts:
+            return None
+        base, end = json.loads(facts[-1].value)
+        return str(base), int(end)
 
     def gone_segments(self, thread: str, there: Collection[str]) -> list[Rollout]:
         """Return the files of a thread that the library knows and that are no longer there.
@@ -129,7 +152,7 @@ class Neighbours:
         if not rollouts:
             return None
         thread = Thread({})
-        thread.take(history_of(rollouts, None, self.find).entries)
+        thread.take(history_of(rollouts, None, self.find, self.base).entries)
         for call_id, part in thread.calls.parts.items():
             extra = part.data.get("resultProviderMetadata", {}).get("backscroll", {})
             if extra.get("child_session_source_id") == child:

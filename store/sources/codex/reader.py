@@ -12,7 +12,7 @@ from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import STAMP, Facts
-from store.sources.codex.neighbours import ROLLOUT, Neighbours, shared_facts
+from store.sources.codex.neighbours import ROLLOUT, Neighbours, base_fact, shared_facts
 from store.sources.codex.rollout import Rollout, rollout_file
 
 
@@ -98,10 +98,12 @@ class ThreadReader(UnitReader):
         self.shared_facts = shared_facts(thread, segments)
         self.shared_facts += side_files.shared_facts(thread, self.facts)
         answers = self.earlier.answers if self.earlier is not None else 0
-        find = self._neighbours.find
-        draft, missing = session_draft(thread, segments, self.facts, find, answers)
-        self.wants = {ROLLOUT + key for key in missing}
-        for key in missing:
+        draft, history = session_draft(
+            thread, segments, self.facts, self._neighbours.find, self._neighbours.base, answers
+        )
+        self.wants = {ROLLOUT + key for key in history.missing}
+        self.shared_facts += [base_fact(thread, *each) for each in history.passed.items()]
+        for key in history.missing:
             reason = f"the session {key} that this one goes on from is not there"
             self._missing.append(Problem(there[-1].path, 1, reason))
         if draft is None:
