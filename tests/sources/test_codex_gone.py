@@ -15,7 +15,7 @@ from store.sources.codex import CodexSource
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
-from tests.sources.codex_lines import START, Lines, thread_id
+from tests.sources.codex_lines import START, Lines, iso, thread_id
 from tests.sources.test_codex_threads import base, copy_of, two_turns
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
@@ -154,3 +154,40 @@ def test_a_base_that_comes_later_is_followed(database: Database, tmp_path: Path)
     sync(database, home)
     assert [row[0] for row in rows(database, C)][:4] == ["one", "re one", "two", "re two"]
     assert database.connection.execute(problems).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("whole", [1, 3, 5, 7, 9])
+@pytest.mark.parametrize("paginated", [True, False])
+def test_a_fork_that_was_read_while_its_parent_was_not_whole(
+    paginated: bool, whole: int, tmp_path: Path
+) -> None:
+    """A folder that is being copied has the beginning of the parent's file for a moment."""
+    start = 0 if paginated else None
+    parent = Lines(thread_id(1), start=start)
+    parent.turn("one", "re one", "r1")
+    parent.turn("two", "re two", "r2")
+    count = len(parent.lines)
+    if paginated:
+        base = {"thread_id": thread_id(1), "end_ordinal_exclusive": count}
+        fork = Lines(thread_id(2), start=count, at=parent.at + 1000, history_base=base,
+                     forked_from_id=thread_id(1))  # fmt: skip
+    else:
+        fork = Lines(thread_id(2), start=None, at=parent.at + 1000, forked_from_id=thread_id(1))
+        fork.lines += [{**line, "timestamp": iso(fork.at)} for line in parent.lines]
+    fork.turn("own", "re own", "r3")
+    parent.at += 60_000
+    parent.turn("later", "re later", "r4")
+    fork.write(tmp_path / "home")
+    path = parent.write(tmp_path / "home")
+    text = path.read_text()
+    path.write_text("".join(text.splitlines(keepends=True)[:whole]))
+    early = open_database(tmp_path / "early.db", create=True)
+    fresh = open_database(tmp_path / "fresh.db", create=True)
+    target = Target(CodexSource(), tmp_path / "home")
+    Sync(early, Settings(helpers=0)).run([target])
+    path.write_text(text)
+    Sync(early, Settings(helpers=0)).run([target])
+    Sync(fresh, Settings(helpers=0)).run([Target(CodexSource(), tmp_path / "home")])
+    assert dump(early, ALL) == dump(fresh, ALL)
+    early.close()
+    fresh.close()

@@ -26,7 +26,8 @@ LINE_WRITTEN_MS = 250
 COPIED_WITHIN_MS = 5
 """Copied lines are written one right after the other; only used without the parent's file."""
 
-_CONTENT = ("response_item", "compacted", "inter_agent_communication", "agent_message")
+CONTENT = ("response_item", "compacted", "inter_agent_communication", "agent_message")
+"""Types of lines that hold what was said."""
 _EVENT_FACTS = ("turn_id", "message", "text", "num_turns", "call_id", "last_agent_message")
 """What tells one event from others of its kind."""
 
@@ -112,7 +113,7 @@ class _Originals:
         self._content = [0]
         for place, line in enumerate(lines):
             self._places.setdefault(_words(line), []).append(place)
-            self._content.append(self._content[-1] + (line.type in _CONTENT))
+            self._content.append(self._content[-1] + (line.type in CONTENT))
 
     def find(self, line: Line, start: int) -> int | None:
         """Return the place of the next line that says the same; None where there is none.
@@ -141,7 +142,7 @@ def _matched(rollout: Rollout, lines: Sequence[Line]) -> list[Line]:
         if at is not None:
             original, start, copied = originals.lines[at], at + 1, place + 1
             line = replace(line, place=original.place, at=min(original.at, line.at))
-        elif line.type in _CONTENT and place > last_counted:
+        elif line.type in CONTENT and place > last_counted:
             break
         found.append(line)
     return found[: max(copied, last_counted + 1)]
@@ -177,7 +178,7 @@ def _words(line: Line) -> bytes:
         facts.append(mapping(payload.get("item")).get("id"))
     elif line.type == "response_item":
         facts = _item_words(line)
-    elif line.type in _CONTENT:
+    elif line.type in CONTENT:
         facts = payload
     else:
         facts = None
@@ -201,7 +202,7 @@ def _item_words(line: Line) -> Any:
 def _has_id(line: Line) -> bool:
     payload = line.payload
     named = payload.get("id") or payload.get("call_id") or payload.get("encrypted_content")
-    return line.type in _CONTENT and bool(named)
+    return line.type in CONTENT and bool(named)
 
 
 def _counted_for(rollout: Rollout) -> str | None:

@@ -13,7 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from store.sources.base.values import number
-from store.sources.codex.copies import Base, Resolve, base_of, began_at, copied_lines
+from store.sources.codex.copies import (
+    CONTENT,
+    Base,
+    Resolve,
+    base_of,
+    began_at,
+    copied_from,
+    copied_lines,
+)
 from store.sources.codex.items import message_text
 from store.sources.codex.names import rollout_name
 from store.sources.codex.origins import origin_of
@@ -47,12 +55,15 @@ class History:
     Attributes:
         missing: Physical keys of bases that could not be found.
         passed: What those of them go on from that were known to.
+        ended: Files of other threads that were used to their end: the thread may have copies of
+            lines, or go on from some, that they do not have yet.
         parent: The thread that the first own segment continues, by its base.
     """
 
     entries: list[Entry]
     missing: list[str]
     passed: dict[str, Base]
+    ended: list[str]
     parent: str | None = None
 
 
@@ -102,7 +113,28 @@ def history_of(
     _roll_back(entries)
     base = base_of(segments[0]) if segments else None
     parent = _thread_of(base[0], resolve) if base and base[0] not in own else None
-    return History(entries, missing, passed, parent)
+    foreign = {key: cut for view in views for key, cut in view.items() if key not in own}
+    ended = {rollout.path for rollout, end in foreign.values() if not _reaches(rollout, end)}
+    for segment in segments:
+        origin = copied_from(segment)
+        original = resolve(origin) if origin is not None else None
+        if original is not None and original is not segment and _copies_to_end(entries, original):
+            ended.add(original.path)
+    return History(entries, missing, passed, sorted(ended), parent)
+
+
+def _reaches(rollout: Rollout, end: int) -> bool:
+    """Return whether a file has all lines before an ordinal, as far as it has ordinals."""
+    last = rollout.lines[-1].ordinal if rollout.lines else -1
+    return rollout.gone or end == ENDLESS or last is None or last >= end - 1
+
+
+def _copies_to_end(entries: Sequence[Entry], original: Rollout) -> bool:
+    """Return whether a thread has a copy of the last thing that was said in another file."""
+    if original.gone:
+        return False
+    last = next((line.place for line in reversed(original.lines) if line.type in CONTENT), None)
+    return last is None or any(entry.line.place == last for entry in entries if entry.inherited)
 
 
 def _thread_of(key: str, resolve: Resolve) -> str:

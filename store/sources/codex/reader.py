@@ -88,7 +88,7 @@ class ThreadReader(UnitReader):
     def build(self) -> list[SessionDraft]:
         """Return the session; none for a thread that has no message yet."""
         there = [rollout for rollout in self.rollouts.values() if rollout.lines]
-        self._missing, self.shared_facts, self.wants = [], [], set()
+        self._missing, self.shared_facts, self.wants, self.looked = [], [], set(), []
         if not there:
             return []
         first = min(there, key=lambda rollout: rollout.key)
@@ -102,6 +102,7 @@ class ThreadReader(UnitReader):
             thread, segments, self.facts, self._neighbours.find, self._neighbours.base, answers
         )
         self.wants = {ROLLOUT + key for key in history.missing}
+        self.looked = [FileStamp.now(path) for path in history.ended]
         self.shared_facts += [base_fact(thread, *each) for each in history.passed.items()]
         for key in history.missing:
             reason = f"the session {key} that this one goes on from is not there"
