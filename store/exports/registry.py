@@ -97,6 +97,10 @@ FORMATS = {
                "store.exports.kimi:write_kimi", context=True, named="store.exports.kimi:wire_name",
                details="with the same messages as claude-code; with --out and a workspace's folder"
                " of sessions it is a folder there, otherwise the conversation alone"),
+        Format("continue", "a session file that Continue resumes", ".json", False,
+               "store.exports.continue_dev:write_continue", context=True,
+               details="with the same messages as claude-code; put it into the folder of sessions"
+               " (if --out is that folder, it gets the right name), for `cn --fork ID`"),
     )
 }  # fmt: skip
 

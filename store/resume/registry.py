@@ -42,6 +42,7 @@ AGENTS = {
         Agent("pi", "pi", "store.resume.pi"),
         Agent("qwen", "Qwen Code", "store.resume.qwen"),
         Agent("kimi", "Kimi Code", "store.resume.kimi"),
+        Agent("continue", "Continue", "store.resume.continue_dev"),
     )
 }
 

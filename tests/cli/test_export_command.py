@@ -103,6 +103,7 @@ PLACES = {
     "gemini": ".gemini/tmp/project/chats",
     "pi": "pi/--home-mira-code--",
     "qwen": ".qwen/projects/-home-mira-code/chats",
+    "continue": ".continue/sessions",
     "kimi": ".kimi-code/sessions/wd_code_0123456789ab",
 }
 """Where a person puts what was exported for an agent."""

@@ -94,7 +94,7 @@ def _taken(call: list[str]) -> str | None:
         assert len(rest) == 2 and os.path.isabs(rest[1])
         return None
     pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session",
-             "qwen": "--resume", "kimi": "--session"}  # fmt: skip
+             "qwen": "--resume", "kimi": "--session", "cn": "--fork"}  # fmt: skip
     prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt=",
                "qwen": "--prompt-interactive=", "kimi": "\0"}  # fmt: skip
     if program == "codex" and rest[:1] == ["resume"]:
@@ -108,7 +108,7 @@ def _taken(call: list[str]) -> str | None:
     elif program == "gemini" and rest and rest[0].startswith("--session-file="):
         assert os.path.isabs(rest[0].partition("=")[2])
         rest = rest[1:]
-    if program in ("claude", "codex"):
+    if program in ("claude", "codex", "cn"):
         assert rest == [] or (rest[0] == "--" and len(rest) == 2)
         return rest[1] if rest else None
     if program == "pi":

@@ -28,6 +28,7 @@ from store.sync.targets import Target
 from tests.exports import (
     claude_checker,
     codex_checker,
+    continue_checker,
     gemini_checker,
     kimi_checker,
     opencode_checker,
@@ -46,6 +47,7 @@ CHECKERS: dict[str, Callable[[str, str], Any]] = {
     "gemini": gemini_checker.check,
     "pi": pi_checker.check,
     "qwen": qwen_checker.check,
+    "continue": continue_checker.check,
     "kimi": kimi_checker.check,
 }
 FOLDERS = {
@@ -55,6 +57,7 @@ FOLDERS = {
     "gemini": "tmp/project/chats",
     "pi": "--home-mira-code--",
     "qwen": "projects/-home-mira-code/chats",
+    "continue": "",
     "kimi": "wd_code_0123456789ab",
 }
 """Where each agent keeps its sessions below the folder that is synced."""

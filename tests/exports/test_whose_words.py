@@ -37,9 +37,11 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
 
 def lines(db: Database, session: str, to: str) -> list[Any]:
     text = "".join(writer(to)(read_session(db, session, "context")))
-    return json.loads(text)["messages"] if to == "opencode" else [
+    documents = {"opencode": "messages", "continue": "history"}
+    found: list[Any] = json.loads(text)[documents[to]] if to in documents else [
         json.loads(line) for line in text.splitlines()
     ]
+    return found
 
 
 def noticed(talk: Talk, origin: str, text: str = NOTICE) -> str:
@@ -143,7 +145,8 @@ def test_reasoning_is_left_out_or_sent_as_reasoning(talk: Talk, agent: str) -> N
     talk.message(session, "assistant", "done")
     found = lines(talk.db, session, agent)
     where = {"gemini": "thoughts", "opencode": "reasoning", "qwen": '"thought": true',
-             "kimi": '"type": "think"'}.get(agent)  # fmt: skip
+             "kimi": '"type": "think"',
+             "continue": '"reasoning":'}.get(agent)  # fmt: skip
     for line in found:
         text = json.dumps(line)
         if "SECRET" in text:

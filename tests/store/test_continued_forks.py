@@ -23,7 +23,8 @@ from tests.store.counted import counted
 from tests.store.talks import Talk
 
 HOMES = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini",
-         "pi": ".pi/agent/sessions", "qwen": ".qwen", "kimi": ".kimi-code/sessions"}  # fmt: skip
+         "pi": ".pi/agent/sessions", "qwen": ".qwen", "kimi": ".kimi-code/sessions",
+         "continue": ".continue/sessions"}  # fmt: skip
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ COMMANDS = {
     "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
     "opencode": "opencode import /", "pi": "pi --session ",
     "qwen": "qwen --resume ", "kimi": "kimi --session ",
+    "continue": "cn --fork ",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def library(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     work.mkdir()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR", "QWEN_HOME",
-                 "QWEN_RUNTIME_DIR"):
+                 "QWEN_RUNTIME_DIR", "CONTINUE_GLOBAL_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

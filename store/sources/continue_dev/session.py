@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.conversation.wrapping import bare_aside, unwrapped_file
 from store.sources.base.databases import decoded
 from store.sources.base.document_source import records_of
 from store.sources.base.drafts import (
@@ -27,7 +28,7 @@ from store.sources.base.plain_parts import (
 )
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.uris import path_of_uri
-from store.sources.base.values import mapping, number, string
+from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.continue_dev.siblings import Siblings
 
 KIND = "continue"
@@ -91,12 +92,27 @@ class _History:
 
     def __init__(self, at: int) -> None:
         self.found: list[MessageDraft] = []
-        self._at = at
+        self._begun = self._at = at
         self._calls: dict[str, PartDraft] = {}
         self._thought: tuple[PartDraft, int] | None = None
 
     def take(self, place: int, item: dict[str, Any]) -> None:
-        """Take the next item of the history."""
+        """Take the next item of the history; of a copy that our export made also what it is of."""
+        note, before = mapping(item.get("backscroll")), len(self.found)
+        self._at = epoch_ms(note.get("at")) or self._begun
+        self._take(place, item)
+        for draft in self.found[before:] if string(note.get("message")) else ():
+            draft.inherited_from = note["message"]
+            if note.get("aside") is True:
+                draft.metadata["origin"] = "meta"
+            for part in (part for part in draft.parts if part.type == "text"):
+                text = part.data["text"]
+                part.data["text"] = bare_aside(text) if note.get("aside") is True else text
+                file = unwrapped_file(text) if draft.role == "user" else None
+                if file is not None:
+                    part.type, part.data = "file", file
+
+    def _take(self, place: int, item: dict[str, Any]) -> None:
         message, record = mapping(item.get("message")), place + 1
         role = message.get("role")
         if role == "thinking":
