@@ -101,6 +101,11 @@ FORMATS = {
                "store.exports.continue_dev:write_continue", context=True,
                details="with the same messages as claude-code; put it into the folder of sessions"
                " (if --out is that folder, it gets the right name), for `cn --fork ID`"),
+        Format("cline", "a session that Cline's CLI resumes", ".json", False,
+               "store.exports.cline:write_cline", context=True,
+               named="store.exports.cline:messages_name",
+               details="with the same messages as claude-code; with --out and Cline's folder of"
+               " sessions it is a folder there, otherwise the messages alone"),
     )
 }  # fmt: skip
 

@@ -24,7 +24,6 @@ from store.system.programs import CommandLine, find
 
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
 _GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
-_CLINE_ID = re.compile(r"\d{13}(?:_[0-9A-Za-z]{1,16})?")
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
@@ -85,13 +84,6 @@ def _by_session_id(command: CommandLine, session_id: str) -> CommandLine:
     return command.flag("session").flag("--resume").separate("--session-id", session_id)
 
 
-def _by_cline_id(command: CommandLine, session_id: str) -> CommandLine:
-    """Return the command of a session, or of a task of older versions, whose id is a number."""
-    if session_id.isdecimal():
-        return command.separate("-T", session_id)
-    return command.flag("-i").separate("--id", session_id)
-
-
 def _in_project(path: Path, place: Place) -> bool:
     """Return whether a Crush database is the one of the folder: the nearest ``.crush`` upwards."""
     folder = real_path(Path(place.cwd))
@@ -114,11 +106,6 @@ def _in_llm_folder(path: Path, place: Place) -> bool:
 
 def _in_droid_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("droid", place)
-
-
-def _in_cline_folder(path: Path, place: Place) -> bool:
-    inner = "tasks" if path.parent.name.isdecimal() else "sessions"
-    return real_path(path).parent.parent == _first_root("cline", place) / inner
 
 
 def _in_goose_folder(path: Path, place: Place) -> bool:
@@ -148,8 +135,6 @@ def _first_root(kind: str, place: Place) -> Path:
 OWN_SESSIONS = {
     agent.kind: agent
     for agent in (
-        OwnSessions("cline", "Cline", "cline", _CLINE_ID, _by_cline_id, _in_cline_folder,
-                    ("CLINE_DIR", "CLINE_DATA_DIR")),
         OwnSessions("crush", "Crush", "crush", UUID, _by_session, _in_project),
         OwnSessions("droid", "Factory Droid", "droid", UUID, _by_resume, _in_droid_folder,
                     ("FACTORY_HOME_OVERRIDE",)),

@@ -43,6 +43,7 @@ AGENTS = {
         Agent("qwen", "Qwen Code", "store.resume.qwen"),
         Agent("kimi", "Kimi Code", "store.resume.kimi"),
         Agent("continue", "Continue", "store.resume.continue_dev"),
+        Agent("cline", "Cline", "store.resume.cline"),
     )
 }
 

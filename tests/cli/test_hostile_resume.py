@@ -20,7 +20,7 @@ from tests.cli.stdin import answering
 from tests.exports.kimi_checker import have_used_kimi
 
 DATA = Path(__file__).parents[1] / "data" / "hostile"
-TAKE_NONE = ("kimi",)
+TAKE_NONE = ("kimi", "cline")
 """Agents that take no prompt together with a session."""
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FAKE = """#!/bin/sh
@@ -94,15 +94,19 @@ def _taken(call: list[str]) -> str | None:
         assert len(rest) == 2 and os.path.isabs(rest[1])
         return None
     pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session",
-             "qwen": "--resume", "kimi": "--session", "cn": "--fork"}  # fmt: skip
+             "qwen": "--resume", "kimi": "--session", "cn": "--fork",
+             "cline": "--id"}  # fmt: skip
     prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt=",
-               "qwen": "--prompt-interactive=", "kimi": "\0"}  # fmt: skip
+               "qwen": "--prompt-interactive=", "kimi": "\0", "cline": "\0"}  # fmt: skip
+    if program == "cline":
+        assert rest.pop(0) == "-i"
     if program == "codex" and rest[:1] == ["resume"]:
         assert UUID.fullmatch(rest[1])
         rest = rest[2:]
     elif rest[:1] == [pairs.get(program, "")]:
         shape = {"opencode": r"ses_\w+", "pi": r"/[^\0]+\.jsonl",
-                 "kimi": f"session_{UUID.pattern}"}.get(program, UUID.pattern)  # fmt: skip
+                 "kimi": f"session_{UUID.pattern}",
+                 "cline": r"\d{13}_\w{5}"}.get(program, UUID.pattern)  # fmt: skip
         assert re.fullmatch(shape, rest[1])
         rest = rest[2:]
     elif program == "gemini" and rest and rest[0].startswith("--session-file="):

@@ -114,7 +114,6 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("droid", "backup/droid", "code"),
     ("kiro", "backup/kiro-sessions", "code"),
     ("vibe", "backup/vibe-sessions", "code"),
-    ("cline", "older/data", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
     ("openhands", "backup/openhands", "code"),
 ])

@@ -27,6 +27,7 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.exports import (
     claude_checker,
+    cline_checker,
     codex_checker,
     continue_checker,
     gemini_checker,
@@ -49,6 +50,7 @@ CHECKERS: dict[str, Callable[[str, str], Any]] = {
     "qwen": qwen_checker.check,
     "continue": continue_checker.check,
     "kimi": kimi_checker.check,
+    "cline": cline_checker.check,
 }
 FOLDERS = {
     "claude-code": "projects/-home-mira-code",
@@ -59,6 +61,7 @@ FOLDERS = {
     "qwen": "projects/-home-mira-code/chats",
     "continue": "",
     "kimi": "wd_code_0123456789ab",
+    "cline": "sessions",
 }
 """Where each agent keeps its sessions below the folder that is synced."""
 KINDS = list(dict.fromkeys(sample.kind for sample in SAMPLES))

@@ -19,6 +19,7 @@ COMMANDS = {
     "opencode": "opencode import /", "pi": "pi --session ",
     "qwen": "qwen --resume ", "kimi": "kimi --session ",
     "continue": "cn --fork ",
+    "cline": "cline -i --id ",
 }  # fmt: skip
 
 

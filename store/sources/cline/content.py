@@ -9,6 +9,7 @@ import json
 import re
 from typing import Any
 
+from store.conversation.wrapping import bare_aside, unwrapped_file
 from store.sources.base.drafts import PartDraft
 from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.plain_parts import (
@@ -37,6 +38,18 @@ def typed(text: str) -> str:
     before, notice, rest = text.partition(_NOTICE)
     after = rest.partition(_NOTICE_END)
     return before + after[2].lstrip() if notice and after[1] else text
+
+
+def read_typed(part: PartDraft) -> None:
+    """Take the tags off a text that a person typed, and those that our export put around it."""
+    if part.type != "text":
+        return
+    text = bare_aside(typed(part.data["text"]))
+    file = unwrapped_file(text)
+    if file is not None:
+        part.type, part.data = "file", file
+    else:
+        part.data["text"] = text
 
 
 def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:

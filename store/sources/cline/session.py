@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.base.content_blocks import blocks_of
+from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.document_source import records_of
 from store.sources.base.drafts import (
@@ -30,13 +30,14 @@ from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import SESSION_FACT, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
-from store.sources.cline.content import part_of, result_of, settle, typed
+from store.sources.cline.content import part_of, read_typed, result_of, settle, typed
 from store.sources.cline.rows import CHILD
 from store.system.paths import read_regular
 
 KIND = "cline"
 MESSAGES = ".messages.json"
 COMPACTION = ".compaction.json"
+_SUMMARY = "compaction_summary"
 _SPAWN, _RUN_TASK = "tool-spawn_agent", "tool-team_run_task"
 
 
@@ -282,11 +283,15 @@ class Messages:
         if not said and results:
             return
         own = mapping(message.get("metadata"))
+        if own.get("kind") == _SUMMARY:
+            body = {"summary": text_of(said), "tail_start_id": None, "auto": False}
+            line = data_part("compaction", body, at, record)
+            self._add(MessageDraft(name, "system", at, at, {"compaction": True}, [line]), record)
+            return
         made = own.get("userRunSpan") == 0 or own.get("displayRole") == "system"
         parts = [part_of(each, f"{name}:{n}", at, record) for n, each in enumerate(said)]
         for part in parts:
-            if part.type == "text":
-                part.data["text"] = typed(part.data["text"])
+            read_typed(part)
         draft = MessageDraft(f"{name}:said" if results else name, "user", at, at,
                              {"origin": "meta" if made else "human"}, parts)  # fmt: skip
         self._add(draft, record)
@@ -430,7 +435,7 @@ def _compact(draft: SessionDraft, built: Messages, compaction: dict[str, Any], c
         (
             each
             for each in kept
-            if mapping(each.get("metadata")).get("kind") == "compaction_summary"
+            if mapping(each.get("metadata")).get("kind") == _SUMMARY
         ),
         {},
     )
