@@ -20,10 +20,17 @@ UUID = "0b6f4f6e-0f4b-4c11-9d3b-0d6c3f6d1c11"
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_name_stays_in_its_folder(value: str, name: str, tmp_path: Path) -> None:
     made = file_name(FORMATS[name], UUID, {"id": value, "created_at": 1_790_000_000_000})
-    assert (tmp_path / made).parent == tmp_path and (tmp_path / made).resolve().parent == tmp_path
-    assert made.isascii() and made.isprintable() and not made.startswith(("-", "."))
+    # A session of Kimi Code, and of Cline, is a folder with a file in it.
+    *folders, file = made.split("/")
+    assert len(folders) == {"kimi": 3, "cline": 1}.get(name, 0)
+    place = tmp_path.joinpath(*folders)
+    assert (tmp_path / made).parent == place and (tmp_path / made).resolve().parent == place
+    for each in (*folders, file):
+        assert each.isascii() and each.isprintable() and not each.startswith(("-", "."))
+    place.mkdir(parents=True, exist_ok=True)
     write_whole(tmp_path / made, ["x"])
-    assert [path.name for path in tmp_path.iterdir()] == [made]
+    assert [path.name for path in tmp_path.iterdir()] == [made.partition("/")[0]]
+    assert [path.name for path in place.iterdir()] == [file]
 
 
 def test_names() -> None:
