@@ -371,17 +371,21 @@ def test_how_turns_end(tmp_path: Path) -> None:
     assert activity("done", wire) is None
 
 
-@pytest.mark.parametrize("error", ["401 no key", {"message": "401 no key", "code": "auth"}])
-def test_the_error_of_a_request_is_shown_once(tmp_path: Path, error: Any) -> None:
+@pytest.mark.parametrize("in_step", [True, False])
+def test_the_error_of_a_request_is_shown_once(tmp_path: Path, in_step: bool) -> None:
     wire = Wire()
     wire.prompt("go")
-    wire.event("step.begin", uuid="s")
-    wire.add("turn.step.interrupted", reason="error", message="401 no key")
-    wire.add("turn.ended", reason="failed", error=error)
+    if in_step:
+        # As version 2.1.0 writes it.
+        wire.event("step.begin", uuid="s")
+        wire.event("step.end", uuid="s", finishReason="error")
+        wire.add("turn.step.interrupted", reason="error", message="[provider.auth] 401 no key")
+    wire.add("turn.ended", reason="failed", error={"code": "provider.auth",
+                                                   "message": "401 no key"})  # fmt: skip
     draft = wire.draft(tmp_path)
-    errors = [part.data["data"]["message"] for one in draft.messages for part in one.parts
+    errors = [part.data["data"] for one in draft.messages for part in one.parts
               if part.type == "data-error"]  # fmt: skip
-    assert errors == ["401 no key"]
+    assert errors == [{"name": "provider.auth", "message": "401 no key"}]
     assert draft.metadata["activity"]["state"] == "error"
 
 

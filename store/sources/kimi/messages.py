@@ -8,6 +8,7 @@ records; ``agent.message.appended`` says it a second time, and requests are coun
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -33,6 +34,8 @@ _ORIGINS = {
     "cron_missed": "notification",
 }  # fmt: skip
 _COMMANDS = ("skill_activation", "plugin_command")
+_CODE = re.compile(r"\[([\w.-]{1,80})\] (.+)", re.S)
+"""How a step says which error ended it."""
 _TASK, _TYPED_COMMAND, _SUMMARY = "subagent", "user-slash", "compaction_summary"
 
 
@@ -73,7 +76,7 @@ class Messages:
         self._digest: str | None = None
         self._model: dict[str, Any] | None = None
         self._compacts: str | None = None
-        self._told_error: str | None = None
+        self._told_error = False
         self._waits: dict[str, str] = {}
         self._state: tuple[str, str, int] | None = None
         self._quiet: list[int] = []
@@ -325,7 +328,7 @@ class Messages:
     # --- turns and their ends ---------------------------------------------------------------
 
     def _begin_turn(self, record: Record, at: int) -> None:
-        self._told_error = None
+        self._told_error = False
         self._state = "running", "guessed", at
         self._step = None
         self._quiet.append(record.number)
@@ -338,9 +341,12 @@ class Messages:
             _extra(self._step)["aborted_at"] = at
             self._step.records = (*self._step.records, record.number)
         else:
-            self._told_error = message or string(record.data.get("reason")) or "error"
-            _extra(self._step)["error"] = self._told_error
-            self._put(self._step, _error(self._told_error, at, record.number))
+            self._told_error = True
+            said = message or string(record.data.get("reason")) or "error"
+            code = _CODE.match(said)
+            error = {"name": code[1], "message": code[2]} if code else {"message": said}
+            _extra(self._step)["error"] = code[1] if code else said
+            self._put(self._step, data_part("error", error, at, record.number))
 
     def _end_turn(self, record: Record, at: int) -> None:
         reason, error = record.data.get("reason"), record.data.get("error")
@@ -348,9 +354,11 @@ class Messages:
         self._state = (state, "stored", at) if state is not None else None
         self._waits = {}
         self._step = None
-        said = string(error) or string(mapping(error).get("message"))
-        if reason == "failed" and said != self._told_error and (said or not self._told_error):
-            part = _error(said or "failed", at, record.number)
+        if reason == "failed" and not self._told_error:
+            said = string(error) or string(mapping(error).get("message")) or "failed"
+            code = string(mapping(error).get("code"))
+            body = {**({"name": code} if code else {}), "message": said}
+            part = data_part("error", body, at, record.number)
             name = self._name(record, None)
             self._add(MessageDraft(name, "system", at, at, {}, [part]), record)
         else:
@@ -467,10 +475,6 @@ class Messages:
         self.forked = frozenset(each.source_id for each in self.found)
         self._step, self._state, self._waits = None, None, {}
         self._quiet.append(record.number)
-
-
-def _error(message: str, at: int, record: int) -> PartDraft:
-    return data_part("error", {"message": message}, at, record)
 
 
 def _own(draft: MessageDraft) -> dict[str, Any]:
