@@ -15,6 +15,7 @@ from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Rea
 from store.sync import units
 from store.sync.engine import Sync
 from store.sync.forget import forget
+from store.sync.library import StoredLibrary
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.store.sync_fakes import TABLES, LineSource, dump, line, run, write_lines
@@ -170,3 +171,13 @@ def test_nothing_is_told_of_a_forgotten_session(database: Database, tmp_path: Pa
         file.write(line(3))
     assert run(database, root, source).read == 1
     assert source.library.facts("x") == []
+
+
+def test_facts_are_found_by_their_name(database: Database) -> None:
+    """Without its hint SQLite reads all facts of the kind, once for each unit that asks."""
+    asked: list[str] = []
+    database.connection.set_trace_callback(asked.append)
+    StoredLibrary(database, "kind").facts("name")
+    database.connection.set_trace_callback(None)
+    plan = database.connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()
+    assert "name=?" in plan[0][3]
