@@ -25,6 +25,7 @@ from store.system.programs import CommandLine, find
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
 _GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
+_FOLDER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}")
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
 
@@ -72,6 +73,10 @@ def _by_resume(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume", session_id)
 
 
+def _by_name(command: CommandLine, session_id: str) -> CommandLine:
+    return command.separate("--name", session_id)
+
+
 def _by_resume_id(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume-id", session_id)
 
@@ -117,6 +122,10 @@ def _in_kiro_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent == _first_root("kiro", place) / "cli"
 
 
+def _in_gptme_folder(path: Path, place: Place) -> bool:
+    return real_path(path).parent.parent == _first_root("gptme", place)
+
+
 def _in_vibe_folder(path: Path, place: Place) -> bool:
     """Return whether a session is in the unified store of the folder that Vibe looks into."""
     return real_path(path).parent.parent == _first_root("vibe", place) / "unified"
@@ -140,6 +149,8 @@ OWN_SESSIONS = {
                     ("FACTORY_HOME_OVERRIDE",)),
         OwnSessions("goose", "Goose", "goose", _GOOSE_ID, _by_session_id, _in_goose_folder,
                     ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")),
+        OwnSessions("gptme", "gptme", "gptme", _FOLDER_NAME, _by_name, _in_gptme_folder,
+                    ("GPTME_LOGS_HOME", "XDG_DATA_HOME")),
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
         OwnSessions("kiro", "Kiro", "kiro-cli", UUID, _by_resume_id, _in_kiro_folder,

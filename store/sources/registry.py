@@ -23,6 +23,7 @@ from store.sources.crush import CrushSource
 from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
 from store.sources.goose import GooseSource
+from store.sources.gptme import GptmeSource
 from store.sources.hub import HubSource
 from store.sources.kimi import KimiSource
 from store.sources.kiro import KiroSource
@@ -54,6 +55,7 @@ def all_sources() -> tuple[Source, ...]:
         OpenHandsSource(),
         KiroSource(),
         VibeSource(),
+        GptmeSource(),
         DroidSource(),
         KimiSource(),
         AmpSource(),

@@ -41,6 +41,7 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(DATA / "openhands/conversations", made / ".openhands/conversations")
     shutil.copytree(DATA / "kiro/home/.kiro/sessions/cli", made / ".kiro/sessions/cli")
     shutil.copytree(DATA / "vibe/session/unified", made / ".vibe/logs/session/unified")
+    shutil.copytree(DATA / "gptme/logs", made / ".local/share/gptme/logs")
     shutil.copytree(DATA / "llm", made / ".config/io.datasette.llm")
     return made
 
@@ -78,6 +79,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("llm", ".config/io.datasette.llm", "code", ("llm", "chat", "--cid")),
         ("droid", ".factory/sessions", "code", ("droid", "--resume")),
         ("vibe", ".vibe/logs/session", "code", ("vibe", "--resume")),
+        ("gptme", ".local/share/gptme/logs", "code", ("gptme", "--name")),
         ("kiro", ".kiro/sessions", "code", ("kiro-cli", "--resume-id")),
         ("cline", ".cline/data", "code", ("cline", "-i", "--id")),
         ("goose", ".local/share/goose/sessions/sessions.db", "code",
@@ -113,6 +115,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("llm", "backup/llm", "code"),
     ("droid", "backup/droid", "code"),
     ("kiro", "backup/kiro-sessions", "code"),
+    ("gptme", "backup/gptme-logs", "code"),
     ("vibe", "backup/vibe-sessions", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
     ("openhands", "backup/openhands", "code"),
@@ -126,6 +129,7 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     shutil.copytree(home / ".local/share/goose/sessions", home / "backup/goose")
     shutil.copytree(home / ".factory/sessions", home / "backup/droid")
     shutil.copytree(home / ".vibe/logs/session", home / "backup/vibe-sessions")
+    shutil.copytree(home / ".local/share/gptme/logs", home / "backup/gptme-logs")
     shutil.copytree(home / ".kiro/sessions", home / "backup/kiro-sessions")
     shutil.copytree(home / ".openhands/conversations", home / "backup/openhands")
     db = library(tmp_path, kind, home / root, home / folder)
