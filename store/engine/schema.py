@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from store.engine.side_tables import DEPENDENCIES, READING_STATES, SIDE_TABLES, VERB_LOG
+from store.engine.side_tables import DEPENDENCIES, OUTLINES, READING_STATES, SIDE_TABLES, VERB_LOG
 from store.engine.transactions import is_busy, transaction
 
 APPLICATION_ID = 0x42534352
@@ -145,6 +145,7 @@ MIGRATIONS: tuple[str, ...] = (
     DEPENDENCIES,
     ANSWERS_BY_NAME,
     HELPERS,
+    OUTLINES,
 )
 """Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 

@@ -40,6 +40,17 @@ has the earlier records that are needed to read later ones, compressed with zstd
 define, sorted into buckets by their last byte.
 """
 
+OUTLINES = """
+CREATE TABLE outlines (
+    session_id TEXT PRIMARY KEY,
+    kind       TEXT NOT NULL,
+    root       TEXT NOT NULL,
+    key        TEXT NOT NULL
+);
+CREATE INDEX outlines_unit ON outlines(kind, root, key);
+"""
+"""Sessions that are listed before their unit was read (``store.sync.outlines``)."""
+
 SIDE_TABLES = """
 CREATE TABLE system_prompts (
     digest TEXT PRIMARY KEY,

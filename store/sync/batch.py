@@ -21,6 +21,7 @@ from store.sync.writer import (
     FORGOTTEN,
     Written,
     can_continue,
+    is_read,
     log_changes,
     trim_changes,
     write_prepared,
@@ -173,7 +174,7 @@ def _can_be_written(database: Database, result: ReadUnit) -> bool:
     if result.goes_on:
         return all(can_continue(database, one) for one in result.sessions if one.first_record)
     return not result.more or not any(
-        reading_states.is_there(database, one.id) for one in result.sessions
+        is_read(database, one.id) for one in result.sessions
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from store.engine.database import Database
 from store.engine.server_url import Root
 from store.sources.base.protocol import Problem, Unit
-from store.sync import depending, problems, units
+from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where
@@ -129,16 +129,31 @@ class Sync:
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
-        if not jobs:
+        if jobs:
+            self._bring_in_all(jobs)
+        else:
             self._report()
-            return
+        if not self.stopped() and outlines.are_left(self.database):
+            self.changed += outlines.settle(self.database, targets, self.clock)
+
+    def _bring_in_all(self, jobs: list[Job]) -> None:
         jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
         self.progress.files_total = len(jobs)
         self.progress.bytes_total = sum(job.unit.size for job in jobs)
         self._report()
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
+        new = [job for job in jobs if job.stored is None]
+        if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
+            outlines.list_first(
+                self.database, new, self.settings.excludes, self.clock, self.stopped,
+                self._note_listed,
+            )  # fmt: skip
         self.bring_in(jobs)
+
+    def _note_listed(self, units: int) -> None:
+        self.progress.files_listed = units
+        self._report()
 
     def bring_in(self, jobs: list[Job]) -> None:
         """Read and write units in about this order, then the units that depend on them."""

@@ -15,6 +15,7 @@ class Progress:
     """Progress of a sync.
 
     Attributes:
+        files_listed: Number of new files whose sessions are listed, before they are read.
         rate: Bytes per second over the last seconds; 0 while unknown.
         eta_s: Seconds left at this rate; None while unknown.
         sessions: Number of sessions written so far.
@@ -22,6 +23,7 @@ class Progress:
         waiting: Whether this sync waits for another one of the same store.
     """
 
+    files_listed: int = 0
     files_done: int = 0
     files_total: int = 0
     bytes_done: int = 0

@@ -202,14 +202,6 @@ def _is_whole(database: Database, session_id: str) -> bool:
     return GONE_MESSAGES not in source and not source.get(PARTIAL)
 
 
-def is_there(database: Database, session_id: str) -> bool:
-    """Return whether a session is in the library."""
-    row = database.connection.execute(
-        "SELECT 1 FROM chat_sessions WHERE id = ?", (session_id,)
-    ).fetchone()
-    return row is not None
-
-
 def save(database: Database, job: Job, state: State | None, stored: str) -> None:
     """Store or delete the state of a unit; call it in a transaction.
 

@@ -9,6 +9,8 @@ from store.sync.units import Excludes
 
 BULK_UNITS = 16
 """Up to this many units no helpers are started: they are growing sessions, or huge ones."""
+OUTLINE_BYTES = 24 << 20
+"""Less is read in about a second."""
 
 
 def default_helpers() -> int:
@@ -36,6 +38,8 @@ class Settings:
             file no longer has.
         excludes: Returns whether to skip a workspace; it must be picklable.
         helpers: Number of helper processes for large syncs; 0 reads in this process.
+        outline_bytes: From so many bytes of new units on, their sessions are listed before
+            they are read.
         exclusive: Whether to wait for another sync of the same store.
     """
 
@@ -43,4 +47,5 @@ class Settings:
     keep_deleted: bool = True
     excludes: Excludes = nothing_excluded
     helpers: int = field(default_factory=default_helpers)
+    outline_bytes: int = OUTLINE_BYTES
     exclusive: bool = True

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
+from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.rows import UNKNOWN_MODEL
@@ -120,16 +121,20 @@ def write_prepared(
             return Written(prepared.id, skipped=reason)
     # Done first, because the stored session it is compared with was adopted too.
     links.adopt_exported(database, prepared)
+    known = _in_store(connection, prepared.id)
+    if known is not None and known.outline:
+        # What the first look told is replaced by what the file says; only the row's place and
+        # what the user did with it stay.
+        keep_gone = False
     if keep_gone:
         prepared = with_known_lineage(connection, prepared, same_mapping=same_mapping)
     if prepared.first_record:
         return _write_added(database, prepared, clock, keep_gone, same_mapping)
-    known = _in_store(connection, prepared.id)
     if known is not None and prepared.partial and not known.partial:
         return Written(prepared.id, skipped="the session's own files told more")
     if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)
-    if known is None:
+    if known is None or known.outline:
         prepared = links.with_call(connection, prepared)
     renamed: Mapping[str, str] | None = None
     keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
@@ -138,6 +143,7 @@ def write_prepared(
         prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
+    new = new or (known is not None and known.outline)
     _write_prompts(database, prepared)
     touched, removed, added = write_messages(
         database, prepared, found, new, moved=renamed, keep_links=keep_gone
@@ -195,6 +201,12 @@ def _relink_calls(
     for child in links.relink_calls(database.connection, prepared):
         log_changes(database, child, (), clock)
         written.changed.append(child)
+
+
+def is_read(database: Database, session_id: str) -> bool:
+    """Return whether a session is in the store with its messages, not only listed."""
+    known = _in_store(database.connection, session_id)
+    return known is not None and not known.outline
 
 
 def can_continue(database: Database, prepared: PreparedSession) -> bool:
@@ -361,11 +373,13 @@ class _Known:
         path: The file that it was read from.
         has_gone: Whether it has messages that its source no longer has.
         partial: As in ``SessionDraft``.
+        outline: Whether it is only listed so far, without its messages.
     """
 
     path: str | None
     has_gone: bool
     partial: bool
+    outline: bool
 
     def grows(self, prepared: PreparedSession) -> bool:
         """Return whether a reading may be compared only with the previous one."""
@@ -386,7 +400,10 @@ def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
     if row is None:
         return None
     source = orjson.loads(row[0]) if row[0] is not None else {}
-    return _Known(source.get("path"), GONE_MESSAGES in source, bool(source.get(PARTIAL)))
+    return _Known(
+        source.get("path"), GONE_MESSAGES in source, bool(source.get(PARTIAL)),
+        is_outline({"source": source}),
+    )  # fmt: skip
 
 
 def _write_session_row(
@@ -442,6 +459,20 @@ def _write_session_row(
         marks = ", ".join(f"{column} = ?" for column in SESSION_COLUMNS.split(", ")[1:])
         connection.execute(f"UPDATE chat_sessions SET {marks} WHERE id = ?", (*row[1:], row[0]))
     return stored is None, stored is None or tuple(stored) != row
+
+
+def insert_outline(database: Database, prepared: PreparedSession) -> bool:
+    """Write the row of a session that is not read yet, in a transaction.
+
+    Returns:
+        False where the session is in the store already, or was forgotten.
+    """
+    if _forgotten(database, prepared) is not None or _in_store(database.connection, prepared.id):
+        return False
+    found = links.resolve(database.connection, prepared)
+    _write_session_row(database, prepared, found, keep_gone=False, same_mapping=False)
+    links.save(database.connection, prepared, found)
+    return True
 
 
 def _write_prompts(database: Database, prepared: PreparedSession) -> None:

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from store.sources.base.growing import UnitFollower, UnitReader
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.growing import LINES, UnitFollower, UnitReader
 from store.sources.base.json_lines import LINE_LIMIT, records_of
 from store.sources.base.protocol import Follower, Problem, Reading, Source, Unit
 from store.system.paths import open_regular
@@ -58,6 +59,12 @@ class FileSource(Source):
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
         return self.follower(root, unit).read(unit)
+
+    def outline(self, root: Path, unit: Unit) -> list[SessionDraft]:
+        """Return the sessions of a unit as the ends of its files of lines tell them."""
+        if not any(stamp.path.endswith(LINES) for stamp in unit.stamps):
+            return []
+        return self.reader(root, unit).outline(unit)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder whose changes below it concern this root."""

@@ -25,6 +25,9 @@ CHECKED = 4096
 """Bytes before the place that was read to, which must be unchanged."""
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is read."""
+HEAD_BYTES = 32 * 1024
+TAIL_BYTES = 8 * 1024
+"""Of a file of which only the ends are read."""
 LINES = ".jsonl"
 FACT = "#"
 """Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
@@ -198,6 +201,26 @@ class LinesFile(ABC):
             torn.append(self._torn)
         return FileStamp(self.path, status.st_ino, status.st_size, status.st_mtime_ns, self.offset)
 
+    def read_ends(self) -> None:
+        """Read the whole lines at the beginning and at the end of the file, nothing between.
+
+        For a first look: the file cannot be read further after it.
+
+        Raises:
+            OSError: It cannot be opened or read.
+        """
+        with open_regular(self.path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= HEAD_BYTES + TAIL_BYTES:
+                self._take_rest(file, size)
+            else:
+                head = file.read(HEAD_BYTES) or b""
+                self.push(head[: head.rfind(b"\n") + 1])
+                file.seek(size - TAIL_BYTES)
+                tail = file.read(TAIL_BYTES) or b""
+                self.push(tail[tail.find(b"\n") + 1 : tail.rfind(b"\n") + 1])
+        self.is_begun = True
+
     def _check(self, file: FileIO, status: os.stat_result) -> None:
         """Leave the file at the place that it was read to.
 
@@ -310,6 +333,22 @@ class UnitReader(ABC):
                 continue
             stamps += [] if read is None else [read]
         self.stamps = tuple(stamps)
+
+    def outline(self, unit: Unit) -> list[SessionDraft]:
+        """Return the sessions without their messages, of the ends of the unit's files alone.
+
+        Large side files are left out. The reader cannot be used again.
+
+        Raises:
+            OSError: A file cannot be read.
+        """
+        for stamp in unit.stamps:
+            lines = self.file(stamp.path)
+            if lines is not None:
+                lines.read_ends()
+            elif stamp.size <= HEAD_BYTES:
+                self.side(stamp)
+        return self.sessions(unit)
 
     @abstractmethod
     def sessions(self, unit: Unit) -> list[SessionDraft]:

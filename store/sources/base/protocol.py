@@ -270,6 +270,19 @@ class LongSource(Protocol):
         ...
 
 
+@runtime_checkable
+class OutlinedSource(Protocol):
+    """A source that tells the sessions of a unit much quicker than it reads them."""
+
+    def outline(self, root: Path, unit: Unit) -> list[SessionDraft]:
+        """Return the unit's sessions as far as a first look tells them.
+
+        Title, times, folder and model may be incomplete, and the messages are of no use.
+        ``source_id`` is what reading the unit gives.
+        """
+        ...
+
+
 class Program(NamedTuple):
     """How to recognize the processes of an agent.
 

@@ -46,12 +46,9 @@ def read_session(
         path: The database's path, to name in what comes of it.
         kept: Its rows as of the last reading, if there was one.
     """
-    found = rows(connection, "SELECT * FROM session WHERE id = ?", (session_id,))
-    if not found:
+    stored = read_session_row(connection, session_id, path)
+    if stored is None:
         return None
-    row = {key: decoded(value) if key in _JSON else value for key, value in found[0].items()}
-    stored = StoredSession(session_id, _info(row), path)
-    stored.keep({"table": "session", **row})
     messages, parts = (
         kept.read(connection, table, f"SELECT * FROM {table} WHERE session_id = ?", session_id)
         for table in ("message", "part")
@@ -70,6 +67,25 @@ def read_session(
         read_waiting(stored, rows(connection, waiting, (session_id,)))
     if columns(connection, "todo"):
         _todos(connection, stored)
+    return stored
+
+
+def read_session_row(
+    connection: sqlite3.Connection, session_id: str, path: str
+) -> StoredSession | None:
+    """Read a session without its messages; None when it is not there any more.
+
+    Args:
+        connection: In a read transaction.
+        session_id: Its id.
+        path: The database's path, to name in what comes of it.
+    """
+    found = rows(connection, "SELECT * FROM session WHERE id = ?", (session_id,))
+    if not found:
+        return None
+    row = {key: decoded(value) if key in _JSON else value for key, value in found[0].items()}
+    stored = StoredSession(session_id, _info(row), path)
+    stored.keep({"table": "session", **row})
     return stored
 
 

@@ -21,7 +21,7 @@ from store.sources.base.protocol import (
     Source,
     Unit,
 )
-from store.sources.opencode.database import read_session
+from store.sources.opencode.database import read_session, read_session_row
 from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import find_origin, shared_facts, wanted_facts
@@ -134,6 +134,15 @@ class OpencodeSource(Source):
             ValueError: Its file holds no session.
         """
         return self.read_with(unit, Kept())
+
+    def outline(self, root: Path, unit: Unit) -> list[SessionDraft]:
+        """Return a database's session without its messages; of other stores, nothing."""
+        if unit.key.partition("/")[0] in (_EXPORT, _JSON):
+            return []
+        path, name = Path(unit.stamps[0].path), unit.key.partition("/")[2]
+        with self._databases.reading(path) as connection:
+            stored = read_session_row(connection, name, str(path))
+        return [] if stored is None else [session_draft(stored, self.kind, None, None)]
 
     def read_with(self, unit: Unit, kept: Kept) -> Reading:
         """Read one session; rows that are as they were are not decoded and mapped again.

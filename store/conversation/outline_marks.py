@@ -1,0 +1,15 @@
+"""Metadata key of sessions that are listed before their file was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OUTLINE = "outline"
+"""In ``metadata_json.source`` of a session: true until its messages are read."""
+
+
+def is_outline(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a session is listed and its messages were not read yet."""
+    source = metadata.get("source")
+    return isinstance(source, dict) and source.get(OUTLINE) is True

@@ -1,0 +1,188 @@
+"""Sessions are listed before they are read, and reading them leaves nothing of that."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.conversation.outline_marks import is_outline
+from store.engine.database import Database, open_database
+from store.sync import outlines, units
+from store.sync.engine import Sync
+from store.sync.session_rows import PreparedSession
+from store.sync.settings import Settings
+from store.sync.units import Excludes, Job
+from store.verbs import marks
+from tests.sources.samples import FIRST, SAMPLES, Sample
+
+LISTED = Settings(helpers=0, outline_bytes=0)
+PLAIN = Settings(helpers=0)
+TABLES = (
+    "chat_sessions", "chat_messages", "chat_parts", "session_links", "record_refs",
+    "original_records", "attachments", "system_prompts", "source_units", "unit_facts", "unit_wants",
+)  # fmt: skip
+
+
+def rows(database: Database) -> dict[str, set[tuple[object, ...]]]:
+    """Return the rows of the tables, without when they were read."""
+    found = {}
+    for table in TABLES:
+        try:
+            cursor = database.connection.execute(f"SELECT * FROM {table}")
+        except sqlite3.OperationalError:
+            continue
+        names = [column[0] for column in cursor.description]
+        kept = [at for at, name in enumerate(names) if name != "synced_at"]
+        found[table] = {tuple(row[at] for at in kept) for row in cursor}
+    return found
+
+
+def synced(path: Path, sample: Sample, settings: Settings) -> dict[str, Any]:
+    database = open_database(path, create=True)
+    Sync(database, settings, clock=lambda: 1).run([sample.target()])
+    found = rows(database)
+    left = database.connection.execute("SELECT count(*) FROM outlines").fetchone()
+    database.close()
+    assert left == (0,)
+    return found
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_listing_first_leaves_nothing_in_the_rows(sample: Sample, tmp_path: Path) -> None:
+    listed = synced(tmp_path / "listed.db", sample, LISTED)
+    plain = synced(tmp_path / "plain.db", sample, PLAIN)
+    assert listed["chat_sessions"] == plain["chat_sessions"]
+    assert listed == plain
+
+
+class Stopping:
+    """Stops a sync once its sessions are listed."""
+
+    def __init__(self) -> None:
+        self.listed = False
+
+    def note(self, progress: Any) -> None:
+        self.listed = self.listed or progress.files_listed > 0
+
+
+def listed_only(database: Database, sample: Sample) -> None:
+    stopping = Stopping()
+    sync = Sync(database, LISTED, on_progress=stopping.note, stopped=lambda: stopping.listed)
+    sync.run([sample.target()])
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Database:
+    return open_database(tmp_path / "library.db", create=True)
+
+
+def sessions(database: Database) -> dict[str, dict[str, Any]]:
+    import orjson
+
+    found = database.connection.execute(
+        "SELECT id, metadata_json, workspace_root, agent FROM chat_sessions"
+    )
+    return {
+        row[0]: {**orjson.loads(row[1]), "workspace": row[2], "agent": row[3]} for row in found
+    }
+
+
+@pytest.mark.parametrize("kind", ["claude-code", "codex", "opencode", "pi", "qwen", "droid"])
+def test_what_is_listed_has_title_time_and_folder(kind: str, library: Database) -> None:
+    sample = FIRST[kind]
+    listed_only(library, sample)
+    listed = sessions(library)
+    assert library.connection.execute("SELECT count(*) FROM chat_messages").fetchone() == (0,)
+    assert listed and all(is_outline(one) for one in listed.values())
+    times = library.connection.execute(
+        "SELECT id, updated_at, created_at FROM chat_sessions ORDER BY id"
+    ).fetchall()
+    Sync(library, PLAIN).run([sample.target()])
+    whole = sessions(library)
+    assert listed.keys() <= whole.keys()
+    for session_id, outline in listed.items():
+        for name in ("title", "workspace", "agent"):
+            assert outline.get(name) == whole[session_id].get(name), (session_id, name)
+    assert not any(is_outline(one) for one in whole.values())
+    after = dict(library.connection.execute("SELECT id, updated_at FROM chat_sessions").fetchall())
+    assert [after[row[0]] for row in times] == [row[1] for row in times]
+
+
+def test_a_sync_that_was_stopped_lists_on_and_ends_as_a_whole_one(
+    library: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = FIRST["claude-code"]
+    monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 2)
+    listed_only(library, sample)
+    first = set(sessions(library))
+    looked: list[str] = []
+    outline = outlines.outlines_of
+
+    def noted(job: Job, excludes: Excludes) -> list[PreparedSession]:
+        looked.append(units.key_of(job.unit))
+        return outline(job, excludes)
+
+    monkeypatch.setattr(outlines, "outlines_of", noted)
+    before = {
+        row[0] for row in library.connection.execute("SELECT DISTINCT key FROM outlines")
+    }
+    assert first and before
+    Sync(library, LISTED, clock=lambda: 1).run([sample.target()])
+    assert before.isdisjoint(looked)
+    assert rows(library)["chat_sessions"] == synced(
+        tmp_path / "plain.db", sample, PLAIN
+    )["chat_sessions"]
+
+
+def test_an_outline_that_no_reading_completes_goes(library: Database) -> None:
+    sample = FIRST["codex"]
+    listed_only(library, sample)
+    (some,) = library.connection.execute("SELECT id FROM chat_sessions LIMIT 1").fetchone(),
+    library.connection.execute(
+        "UPDATE chat_sessions SET id = 'ses_phantom' WHERE id = ?", some
+    )
+    library.connection.execute(
+        "UPDATE outlines SET session_id = 'ses_phantom' WHERE session_id = ?", some
+    )
+    sync = Sync(library, PLAIN)
+    sync.run([sample.target()])
+    assert "ses_phantom" not in sessions(library) and "ses_phantom" in sync.changed
+    assert some[0] in sessions(library)
+
+
+def test_what_a_user_did_with_an_outline_stays(library: Database) -> None:
+    sample = FIRST["claude-code"]
+    listed_only(library, sample)
+    session_id = next(iter(sessions(library)))
+    rowid = library.connection.execute(
+        "SELECT rowid FROM chat_sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    marks.rename(library, session_id, "Mine", now=5)
+    marks.star(library, session_id, on=True, now=6)
+    Sync(library, PLAIN).run([sample.target()])
+    whole = sessions(library)[session_id]
+    assert whole["user"] == {"title": "Mine", "star": True}
+    assert library.connection.execute(
+        "SELECT rowid FROM chat_sessions WHERE id = ?", (session_id,)
+    ).fetchone() == rowid
+
+
+def test_excluded_folders_and_forgotten_sessions_are_not_listed(library: Database) -> None:
+    from store.sync.forget import forget
+
+    sample = FIRST["codex"]
+    Sync(library, PLAIN).run([sample.target()])
+    session_id = next(iter(sessions(library)))
+    forget(library, [session_id], clock=lambda: 1)
+    library.connection.execute("DELETE FROM source_units")
+    library.connection.execute("DELETE FROM chat_sessions")
+    listed_only(library, sample)
+    assert session_id not in sessions(library)
+    settings = Settings(helpers=0, outline_bytes=0, excludes=lambda workspace: True)
+    library.connection.execute("DELETE FROM chat_sessions")
+    library.connection.execute("DELETE FROM outlines")
+    Sync(library, settings).run([sample.target()])
+    assert not sessions(library)
