@@ -113,6 +113,11 @@ def _in_droid_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("droid", place)
 
 
+def _in_cursor_folder(path: Path, place: Place) -> bool:
+    folder = _first_root("cursor", place) / "chats"
+    return path.name == "store.db" and real_path(path).parent.parent.parent == folder
+
+
 def _in_goose_folder(path: Path, place: Place) -> bool:
     return path.name == "sessions.db" and real_path(path).parent == _first_root("goose", place)
 
@@ -145,6 +150,8 @@ OWN_SESSIONS = {
     agent.kind: agent
     for agent in (
         OwnSessions("crush", "Crush", "crush", UUID, _by_session, _in_project),
+        OwnSessions("cursor", "Cursor", "agent", UUID, _by_resume, _in_cursor_folder,
+                    ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")),
         OwnSessions("droid", "Factory Droid", "droid", UUID, _by_resume, _in_droid_folder,
                     ("FACTORY_HOME_OVERRIDE",)),
         OwnSessions("goose", "Goose", "goose", _GOOSE_ID, _by_session_id, _in_goose_folder,

@@ -20,6 +20,7 @@ from store.sources.continue_dev import ContinueSource
 from store.sources.copilot import CopilotSource
 from store.sources.copilot_chat import CopilotChatSource
 from store.sources.crush import CrushSource
+from store.sources.cursor import CursorSource
 from store.sources.droid import DroidSource
 from store.sources.gemini import GeminiSource
 from store.sources.goose import GooseSource
@@ -66,6 +67,7 @@ def all_sources() -> tuple[Source, ...]:
         PiSource(),
         CopilotSource(),
         CopilotChatSource(),
+        CursorSource(),
         AiderSource(),
         YAgentSource(),
         HubSource(),

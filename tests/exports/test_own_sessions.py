@@ -35,6 +35,7 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(CRUSH, made / "code/api/.crush")
     shutil.copytree(DATA / "kilo", made / ".local/share/kilo")
     shutil.copytree(DATA / "droid/sessions", made / ".factory/sessions")
+    shutil.copytree(DATA / "cursor/home/.cursor/chats", made / ".cursor/chats")
     shutil.copytree(DATA / "cline/sdk", made / ".cline/data")
     shutil.copytree(DATA / "cline/legacy", made / "older/data")
     shutil.copytree(DATA / "goose/sessions", made / ".local/share/goose/sessions")
@@ -80,6 +81,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("droid", ".factory/sessions", "code", ("droid", "--resume")),
         ("vibe", ".vibe/logs/session", "code", ("vibe", "--resume")),
         ("gptme", ".local/share/gptme/logs", "code", ("gptme", "--name")),
+        ("cursor", ".cursor", "code", ("agent", "--resume")),
         ("kiro", ".kiro/sessions", "code", ("kiro-cli", "--resume-id")),
         ("cline", ".cline/data", "code", ("cline", "-i", "--id")),
         ("goose", ".local/share/goose/sessions/sessions.db", "code",
@@ -114,6 +116,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("kilo", "backup/kilo", "code/api"),
     ("llm", "backup/llm", "code"),
     ("droid", "backup/droid", "code"),
+    ("cursor", "backup/cursor", "code"),
     ("kiro", "backup/kiro-sessions", "code"),
     ("gptme", "backup/gptme-logs", "code"),
     ("vibe", "backup/vibe-sessions", "code"),
@@ -130,6 +133,7 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     shutil.copytree(home / ".factory/sessions", home / "backup/droid")
     shutil.copytree(home / ".vibe/logs/session", home / "backup/vibe-sessions")
     shutil.copytree(home / ".local/share/gptme/logs", home / "backup/gptme-logs")
+    shutil.copytree(home / ".cursor", home / "backup/cursor")
     shutil.copytree(home / ".kiro/sessions", home / "backup/kiro-sessions")
     shutil.copytree(home / ".openhands/conversations", home / "backup/openhands")
     db = library(tmp_path, kind, home / root, home / folder)

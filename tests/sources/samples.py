@@ -69,6 +69,8 @@ SAMPLES = (
     Sample("copilot", "copilot", home=".copilot", ids=("id",)),
     Sample("copilot", "copilot_forked", ids=("id",)),
     Sample("copilot-chat", "copilot-chat/User", home=".config/Code/User", ids=("requestId",)),
+    Sample("cursor", "cursor/home/.cursor", home=".cursor"),
+    Sample("cursor", "cursor/home/.config/Cursor/User"),
     Sample("crush", "crush/home/mira/code/api/.crush/crush.db", home=".crush/crush.db"),
     Sample("llm", "llm", home=".config/io.datasette.llm", workspace=False),
     Sample("llm", "llm/old-0.27.1", workspace=False),

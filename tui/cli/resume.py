@@ -1,10 +1,11 @@
 """Resume a session in its agent: `claude --resume`, `codex resume`, `opencode -s`.
 
 --in resumes it in another agent. A session that is unchanged is resumed directly, by agents that
-know only their own sessions too (Crush, droid, Goose, gptme, Kilo, Kiro, llm, Mistral Vibe,
-OpenHands). A fork, a rewound session or one of another agent is first written to a new session
-file; existing files are not changed. If the last message is a prompt without an answer, it becomes
-the prompt; Cline and Kimi Code, which take none with a session, have it in the file.
+know only their own sessions too (Crush, Cursor's command line, droid, Goose, gptme, Kilo, Kiro,
+llm, Mistral Vibe, OpenHands). A fork, a rewound session or one of another agent is first written to
+a new session file; existing files are not changed. If the last message is a prompt without an
+answer, it becomes the prompt; Cline and Kimi Code, which take none with a session, have it in the
+file.
 
 If the session was not read from an agent's files on this machine (an import, another program's
 store), its folder and prompt may be anything: the command is shown first, and started when you

@@ -1,0 +1,173 @@
+"""Transcripts that Cursor writes beside its stores: words and calls, without results or times.
+
+Source: the Cursor format page, section 4. They count only for chats that no database has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from store.sources.base.content_blocks import blocks_of
+from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.base.growing import LINES, entries_of, stamp_of
+from store.sources.base.json_lines import Record
+from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.protocol import FileStamp
+from store.sources.base.titles import FIRST_PROMPT, first_prompt
+from store.sources.base.values import mapping, string
+from store.sources.cursor.cli import asked
+from store.sources.cursor.workspaces import KIND
+
+FOLDER, HELPERS, PROJECTS = "agent-transcripts", "subagents", "projects"
+TEXT = ".txt"
+_REDACTED = "[REDACTED]"
+_MARK = re.compile(
+    r"^(?:(user|assistant):|\[(Thinking)\] ?|\[Tool call\] (.+)|\[Tool result\] ?(.*))[ \t]*$",
+    re.M,
+)
+_ARGUMENT = re.compile(r"^  (\w+): (.*)$", re.M)
+
+
+def is_transcript(first: dict[str, Any]) -> bool:
+    """Return whether a file's first line is one of a transcript."""
+    return (
+        first.keys() <= {"role", "message"}
+        and first.get("role") in ("user", "assistant")
+        and ("content" in mapping(first.get("message")))
+    )
+
+
+def files_in(folder: str) -> Iterator[str]:
+    """Yield the transcripts of a project, those of helpers too."""
+    for entry in entries_of(folder):
+        if entry.name.endswith((LINES, TEXT)):
+            yield entry.path
+            continue
+        for inner in entries_of(entry.path) if entry.is_dir() else ():
+            if inner.name.endswith((LINES, TEXT)):
+                yield inner.path
+        helpers = os.path.join(entry.path, HELPERS)
+        for inner in entries_of(helpers) if os.path.isdir(helpers) else ():
+            if inner.name.endswith(LINES):
+                yield inner.path
+
+
+def name_of(path: str) -> str:
+    """Return the id of a transcript's chat."""
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def stamp_at(path: str) -> FileStamp | None:
+    """Return the stamp of a file; None where it is gone."""
+    try:
+        return stamp_of(path, os.stat(path))
+    except OSError:
+        return None
+
+
+def lines_draft(path: str, lines: list[Record], records: list[bytes], at: int) -> SessionDraft:
+    """Return the chat of a transcript of JSON lines.
+
+    Args:
+        path: The file.
+        lines: Its lines that are JSON objects.
+        records: All its lines.
+        at: When the file was written, epoch ms.
+    """
+    found: list[MessageDraft] = []
+    ended = False
+    for line in lines:
+        role, content = line.data.get("role"), mapping(line.data.get("message")).get("content")
+        ended = line.data.get("type") == "turn_ended"
+        if role not in ("user", "assistant"):
+            continue
+        name = str(len(found))
+        parts = [_part(block, f"{name}:{nth}", at, line.number)
+                 for nth, block in enumerate(blocks_of(content))]  # fmt: skip
+        found.append(_message(name, role == "user", parts, at, line.number))
+    return _draft(path, found, list(records), at, ended=ended)
+
+
+def text_draft(path: str, body: bytes, at: int) -> SessionDraft:
+    """Return the chat of an old transcript of plain text.
+
+    Args:
+        path: The file.
+        body: Its bytes.
+        at: When it was written, epoch ms.
+    """
+    text = body.decode("utf-8", "replace")
+    found: list[MessageDraft] = []
+    marks = [*_MARK.finditer(text)]
+    for nth, mark in enumerate(marks):
+        end = marks[nth + 1].start() if nth + 1 < len(marks) else len(text)
+        said = text[mark.end() : end].strip("\n")
+        if mark[1] is not None:
+            found.append(_message(str(nth), mark[1] == "user", _texts(said, at), at, 0))
+            continue
+        if not found or found[-1].role != "assistant":
+            found.append(MessageDraft(str(nth), "assistant", at, at))
+        if mark[2] is not None:
+            found[-1].parts.append(reasoning_part(said, at, 0))
+        elif mark[3] is not None:
+            given = dict(_ARGUMENT.findall(said))
+            found[-1].parts.append(call_part(mark[3].strip(), str(nth), given, at, 0))
+    return _draft(path, [each for each in found if each.parts], [body], at, ended=True)
+
+
+def _texts(said: str, at: int) -> list[PartDraft]:
+    return [text_part(said, at, 0)] if said else []
+
+
+def _part(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
+    kind, text = block.get("type"), block.get("text")
+    if kind == "text":
+        return text_part(text if isinstance(text, str) else "", at, record)
+    if kind == "tool_use":
+        return call_part(block.get("name"), string(block.get("id")) or name, block.get("input"),
+                         at, record)  # fmt: skip
+    return data_part("event", {"name": str(kind or "block"), "details": block}, at, record)
+
+
+def _message(
+    name: str, is_prompt: bool, parts: list[PartDraft], at: int, record: int
+) -> MessageDraft:
+    """Return a message: a prompt without its tags, an answer without what was left out.
+
+    Args:
+        name: Its id.
+        is_prompt: Whether a person wrote it.
+        parts: Its parts.
+        at: Epoch ms.
+        record: The number of its record.
+    """
+    metadata: dict[str, Any] = {}
+    if is_prompt:
+        typed = [asked(part.data["text"]) for part in parts if part.type == "text"]
+        metadata["origin"] = "human" if any(each is not None for each in typed) else "meta"
+        for part in parts:
+            if part.type == "text":
+                part.data["text"] = asked(part.data["text"]) or part.data["text"]
+    else:
+        parts = [part for part in parts if part.data.get("text") != _REDACTED]
+    return MessageDraft(name, "user" if is_prompt else "assistant", at, at, metadata, parts,
+                        records=() if parts else (record,))  # fmt: skip
+
+
+def _draft(
+    path: str, found: list[MessageDraft], records: list[bytes], at: int, *, ended: bool
+) -> SessionDraft:
+    draft = SessionDraft(name_of(path), path, KIND, at, at, messages=found, records=records,
+                         partial=True, names_count=True)  # fmt: skip
+    draft.title = first_prompt(found)
+    draft.title_from = FIRST_PROMPT if draft.title else None
+    above, folder = os.path.split(os.path.dirname(path))
+    draft.metadata["backscroll"] = {"surface": "transcript"}
+    if folder == HELPERS:
+        draft.lineage = LineageDraft("subagent", os.path.basename(above))
+    if ended:
+        draft.metadata["activity"] = {"state": "ended", "from": "stored", "since": at}
+    return draft
