@@ -27,7 +27,7 @@ class LanggraphSource(NamedFiles):
 
     kind = KIND
     label = "LangGraph"
-    places = "name the SQLite file of `SqliteSaver`, or a folder in `[sources.paths]`"
+    places = "name its SQLite file (`SqliteSaver`), or a folder in `[sources.paths]`"
 
     def is_mine(self, connection: sqlite3.Connection) -> bool:
         """Tell by the columns of its table whether a database has checkpoints."""

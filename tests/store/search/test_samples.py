@@ -25,6 +25,12 @@ from store.sync.settings import Settings
 from tests.sources.samples import SAMPLES
 
 NOT_TEXT = ("data:",)
+BLOCKS = {
+    "text", "input_text", "output_text", "file", "image", "image-data", "image_url", "media",
+    "content", "resource", "resource_link", "json", "error-text", "error-json", "tool_reference",
+    "document", "audio", "base64", "url",
+}  # fmt: skip
+"""What a ``type`` says of a content block; any other one is the tool's own."""
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -36,7 +42,7 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(item)
     elif isinstance(value, dict):
         for name, item in value.items():
-            if name != "type":
+            if name != "type" or item not in BLOCKS:
                 yield from strings(item)
 
 
