@@ -68,7 +68,9 @@ class Prepared(NamedTuple):
             made_folder((top / beside).parent)
             count += write_whole(top / beside, [text], replace=replace)
         if self.reading.beside and not is_whole:
-            names = ", ".join(self.reading.beside)
+            first, *others = self.reading.beside
+            names = f"{first} and {len(others)} other files" if len(others) > 1 else (
+                " and ".join((first, *others)))
             self.reading.remarks.append(
                 f"the session also needs {names}; give a folder as the place, and all are written")
         return count

@@ -106,6 +106,11 @@ FORMATS = {
                named="store.exports.cline:messages_name",
                details="with the same messages as claude-code; with --out and Cline's folder of"
                " sessions it is a folder there, otherwise the messages alone"),
+        Format("openhands", "a conversation that OpenHands resumes", ".json", False,
+               "store.exports.openhands:write_openhands", context=True,
+               named="store.exports.openhands:state_name",
+               details="with the same messages as claude-code; put it into the folder of"
+               " conversations: if --out is that folder, it gets the right name and its events"),
     )
 }  # fmt: skip
 

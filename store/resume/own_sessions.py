@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import UUID as UUIDValue
 
 from store.engine.database import Database
 from store.errors import Refused
@@ -24,7 +23,6 @@ from store.system.programs import CommandLine, find
 
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
 _GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
-_HEX_ID = re.compile(r"[0-9a-f]{32}")
 _FOLDER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}")
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
@@ -81,10 +79,6 @@ def _by_resume_id(command: CommandLine, session_id: str) -> CommandLine:
     return command.separate("--resume-id", session_id)
 
 
-def _by_dashed(command: CommandLine, session_id: str) -> CommandLine:
-    return command.separate("--resume", str(UUIDValue(session_id)))
-
-
 def _by_session_id(command: CommandLine, session_id: str) -> CommandLine:
     return command.flag("session").flag("--resume").separate("--session-id", session_id)
 
@@ -136,10 +130,6 @@ def _in_vibe_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("vibe", place) / "unified"
 
 
-def _in_openhands_folder(path: Path, place: Place) -> bool:
-    return real_path(path).parent.parent == _first_root("openhands", place)
-
-
 def _first_root(kind: str, place: Place) -> Path:
     from store.sources.registry import source
 
@@ -162,9 +152,6 @@ OWN_SESSIONS = {
                     ("KILO_DB", "XDG_DATA_HOME")),
         OwnSessions("kiro", "Kiro", "kiro-cli", UUID, _by_resume_id, _in_kiro_folder,
                     ("KIRO_HOME",)),
-        OwnSessions("openhands", "OpenHands", "openhands", _HEX_ID, _by_dashed,
-                    _in_openhands_folder,
-                    ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")),
         OwnSessions("vibe", "Mistral Vibe", "vibe", UUID, _by_resume, _in_vibe_folder,
                     ("VIBE_HOME",)),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),

@@ -44,6 +44,7 @@ AGENTS = {
         Agent("kimi", "Kimi Code", "store.resume.kimi"),
         Agent("continue", "Continue", "store.resume.continue_dev"),
         Agent("cline", "Cline", "store.resume.cline"),
+        Agent("openhands", "OpenHands", "store.resume.openhands"),
     )
 }
 

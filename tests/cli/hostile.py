@@ -8,7 +8,7 @@ from typing import Any
 
 AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode",
           "pi": "pi", "qwen": "qwen", "kimi": "kimi", "continue": "cn",
-          "cline": "cline"}  # fmt: skip
+          "cline": "cline", "openhands": "openhands"}  # fmt: skip
 VALUES = (
     "--dangerously-skip-permissions", '--settings={"hooks":{"Stop":[{"command":"touch pwned"}]}}',
     "--yolo", "-y", "-", "--", "-- --yolo", "--resume=x", "-c\nshell=true", "@/etc/passwd",

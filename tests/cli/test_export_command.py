@@ -106,6 +106,7 @@ PLACES = {
     "continue": ".continue/sessions",
     "kimi": ".kimi-code/sessions/wd_code_0123456789ab",
     "cline": ".cline/data/sessions",
+    "openhands": ".openhands/conversations",
 }
 """Where a person puts what was exported for an agent."""
 
@@ -169,9 +170,9 @@ def test_an_id_of_a_host_never_leads_out_of_the_folder(
     made = [one for one in {*tmp_path.rglob("*")} - before if one.parent != path.parent]
     assert made and all(folder in one.parents for one in made)
     files = [one for one in made if one.is_file()]
-    # A session of Kimi Code and of Cline is a folder with two files.
-    assert [one.parent for one in files] == [folder] or (to in ("kimi", "cline")
-                                                         and len(files) == 2)  # fmt: skip
+    # Some sessions are folders: of two files, and of OpenHands with a file for each event.
+    whole = {"kimi": 2, "cline": 2, "openhands": 3}
+    assert [one.parent for one in files] == [folder] or len(files) == whole[to]
 
 
 @pytest.fixture

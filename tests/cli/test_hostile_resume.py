@@ -95,9 +95,10 @@ def _taken(call: list[str]) -> str | None:
         return None
     pairs = {"claude": "--resume", "gemini": "--resume", "opencode": "--session", "pi": "--session",
              "qwen": "--resume", "kimi": "--session", "cn": "--fork",
-             "cline": "--id"}  # fmt: skip
+             "cline": "--id", "openhands": "--resume"}  # fmt: skip
     prompts = {"gemini": "--prompt-interactive=", "opencode": "--prompt=",
-               "qwen": "--prompt-interactive=", "kimi": "\0", "cline": "\0"}  # fmt: skip
+               "qwen": "--prompt-interactive=", "kimi": "\0", "cline": "\0",
+               "openhands": "--task="}  # fmt: skip
     if program == "cline":
         assert rest.pop(0) == "-i"
     if program == "codex" and rest[:1] == ["resume"]:

@@ -25,7 +25,7 @@ from tests.sources.odd_values import REMOVED, Step, steps_in
 from tests.sources.samples import SAMPLES, Sample
 
 AGENTS = ("claude-code", "codex", "gemini", "opencode", "pi", "qwen", "kimi",
-          "continue", "cline")
+          "continue", "cline", "openhands")
 MOST = int(os.environ.get("BACKSCROLL_FUZZ", "300"))
 """Changes that are tried of each sample, drawn with a fixed seed; ``BACKSCROLL_FUZZ`` sets it."""
 VALUES: tuple[Any, ...] = (REMOVED, None, 7, ["x"], {"x": []}, "x\x1b[2J", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
@@ -39,7 +38,6 @@ def home(tmp_path: Path) -> Path:
     shutil.copytree(DATA / "cline/sdk", made / ".cline/data")
     shutil.copytree(DATA / "cline/legacy", made / "older/data")
     shutil.copytree(DATA / "goose/sessions", made / ".local/share/goose/sessions")
-    shutil.copytree(DATA / "openhands/conversations", made / ".openhands/conversations")
     shutil.copytree(DATA / "kiro/home/.kiro/sessions/cli", made / ".kiro/sessions/cli")
     shutil.copytree(DATA / "vibe/session/unified", made / ".vibe/logs/session/unified")
     shutil.copytree(DATA / "gptme/logs", made / ".local/share/gptme/logs")
@@ -86,7 +84,6 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
         ("cline", ".cline/data", "code", ("cline", "-i", "--id")),
         ("goose", ".local/share/goose/sessions/sessions.db", "code",
          ("goose", "session", "--resume", "--session-id")),
-        ("openhands", ".openhands/conversations", "code", ("openhands", "--resume")),
     ],
 )
 def test_an_unchanged_session_is_resumed_by_its_id(
@@ -100,8 +97,6 @@ def test_an_unchanged_session_is_resumed_by_its_id(
         own = db.connection.execute(
             f"SELECT {db.form.fact('s', 'source.id')} FROM chat_sessions s WHERE id = ?", (row.id,)
         ).fetchone()[0]
-        # OpenHands names a folder by the id without its dashes.
-        own = str(UUID(own)) if kind == "openhands" else own
         assert tuple(made.command) == (*words, own)
         assert (made.kind, made.file, made.before, made.cwd) == (
             kind, None, None, str(home / folder))
@@ -121,7 +116,6 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("gptme", "backup/gptme-logs", "code"),
     ("vibe", "backup/vibe-sessions", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
-    ("openhands", "backup/openhands", "code"),
 ])
 def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     home: Path, tmp_path: Path, kind: str, root: str, folder: str
@@ -135,7 +129,6 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     shutil.copytree(home / ".local/share/gptme/logs", home / "backup/gptme-logs")
     shutil.copytree(home / ".cursor", home / "backup/cursor")
     shutil.copytree(home / ".kiro/sessions", home / "backup/kiro-sessions")
-    shutil.copytree(home / ".openhands/conversations", home / "backup/openhands")
     db = library(tmp_path, kind, home / root, home / folder)
     made = planned(db, roots(db)[0], home)
     assert (made.kind, made.command.program) == ("claude-code", "claude")

@@ -33,6 +33,7 @@ from tests.exports import (
     gemini_checker,
     kimi_checker,
     opencode_checker,
+    openhands_checker,
     pi_checker,
     qwen_checker,
 )
@@ -49,6 +50,7 @@ CHECKERS: dict[str, Callable[[str, str], Any]] = {
     "pi": pi_checker.check,
     "qwen": qwen_checker.check,
     "continue": continue_checker.check,
+    "openhands": openhands_checker.check,
     "kimi": kimi_checker.check,
     "cline": cline_checker.check,
 }
@@ -60,6 +62,7 @@ FOLDERS = {
     "pi": "--home-mira-code--",
     "qwen": "projects/-home-mira-code/chats",
     "continue": "",
+    "openhands": "",
     "kimi": "wd_code_0123456789ab",
     "cline": "sessions",
 }
@@ -97,7 +100,7 @@ def test_a_session_says_the_same_there_and_back(
         if _is_empty(form, text):
             assert before == []
             continue
-        CHECKERS[form](text, reading.export_id)
+        CHECKERS[form](_whole(form, text, reading), reading.export_id)
         _put(form, text, reading, tmp_path)
         name = json.loads(text)["info"]["id"] if form == "opencode" else str(reading.agent_id)
         expected[derived_session_id(form, name)] = before
@@ -108,6 +111,15 @@ def test_a_session_says_the_same_there_and_back(
     for session_id, events in expected.items():
         assert told(back, session_id, form) == events
     back.close()
+
+
+def _whole(form: str, text: str, reading: SessionReading) -> str:
+    """Return an export, of OpenHands with its events, which are a file each."""
+    return text + "".join(reading.beside.values()) if form == "openhands" else text
+
+
+def _exported(form: str, reading: SessionReading) -> str:
+    return _whole(form, "".join(writer(form)(reading)), reading)
 
 
 def _put(form: str, text: str, reading: SessionReading, root: Path) -> None:
@@ -159,7 +171,7 @@ def test_a_last_prompt_with_a_picture_stays_whole(form: str, tmp_path: Path) -> 
     picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0K"}
     talk.message(session, "user", parts=[{"type": "text", "text": "what is this?"}, picture])
     reading = read_session(talk.db, session, view_of(form))
-    text = "".join(writer(form)(reading))
+    text = _exported(form, reading)
     talk.db.close()
     assert not any("last prompt" in each for each in reading.remarks)
     assert "what is this?" in text and "iVBORw0K" in text
@@ -181,12 +193,13 @@ def test_a_text_file_reaches_the_model_and_is_a_file_again(
     talk.message(session, "user", parts=[*words, file])
     talk.message(session, "assistant", "hi")
     reading = read_session(talk.db, session, view_of(form))
-    text = "".join(writer(form)(reading))
+    own = "".join(writer(form)(reading))
+    text = _whole(form, own, reading)
     CHECKERS[form](text, reading.export_id)
     if form != "gemini":  # which takes its bytes
         assert json.dumps(content, ensure_ascii=False)[1:-1].replace('"', "") in text.replace(
             "\\u00e4", "\u00e4").replace('"', "")
-    _put(form, text, reading, tmp_path / "out")
+    _put(form, own, reading, tmp_path / "out")
     talk.db.close()
     back = _synced(form, tmp_path / "out")
     ((name,),) = back.connection.execute("SELECT id FROM chat_sessions").fetchall()
@@ -212,7 +225,7 @@ def test_a_file_that_says_it_is_text_and_is_not_is_named(form: str, tmp_path: Pa
         talk.message(session, "user", parts=[{"type": "text", "text": "read this"}, file])
         talk.message(session, "assistant", "hi")
     reading = read_session(talk.db, session, view_of(form))
-    text = "".join(writer(form)(reading))
+    text = _exported(form, reading)
     talk.db.close()
     assert text.count("read this") >= 3
     assert form == "gemini" or text.count("odd.txt") >= 2
@@ -228,7 +241,7 @@ def test_words_that_are_none_are_left_out(form: str, tmp_path: Path) -> None:
     talk.message(session, "assistant", "hi")
     talk.message(session, "user", parts=[blank])
     reading = read_session(talk.db, session, view_of(form))
-    text = "".join(writer(form)(reading))
+    text = _exported(form, reading)
     talk.db.close()
     assert not any("last prompt" in each for each in reading.remarks)
     assert "hello" in text and json.dumps(blank["text"])[1:-1] not in text
@@ -242,7 +255,7 @@ def test_a_line_is_a_line_for_every_reader(form: str, tmp_path: Path) -> None:
     session = talk.session()
     for role, said in (("user", odd), ("assistant", odd), ("user", "more"), ("assistant", "end")):
         talk.message(session, role, said)
-    text = "".join(writer(form)(read_session(talk.db, session, view_of(form))))
+    text = _exported(form, read_session(talk.db, session, view_of(form)))
     talk.db.close()
     assert text.splitlines() == text.split("\n")[:-1]
     assert not any(character in text for character in odd if not character.isascii())

@@ -36,7 +36,10 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
 
 
 def lines(db: Database, session: str, to: str) -> list[Any]:
-    text = "".join(writer(to)(read_session(db, session, "context")))
+    reading = read_session(db, session, "context")
+    text = "".join(writer(to)(reading))
+    if to == "openhands":
+        text = "".join(reading.beside.values())
     documents = {"opencode": "messages", "continue": "history"}
     found: list[Any] = json.loads(text)[documents[to]] if to in documents else [
         json.loads(line) for line in text.splitlines()
@@ -146,7 +149,8 @@ def test_reasoning_is_left_out_or_sent_as_reasoning(talk: Talk, agent: str) -> N
     found = lines(talk.db, session, agent)
     where = {"gemini": "thoughts", "opencode": "reasoning", "qwen": '"thought": true',
              "kimi": '"type": "think"',
-             "continue": '"reasoning":'}.get(agent)  # fmt: skip
+             "continue": '"reasoning":',
+             "openhands": '"reasoning_content":'}.get(agent)  # fmt: skip
     for line in found:
         text = json.dumps(line)
         if "SECRET" in text:

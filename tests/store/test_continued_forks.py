@@ -24,7 +24,8 @@ from tests.store.talks import Talk
 
 HOMES = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini",
          "pi": ".pi/agent/sessions", "qwen": ".qwen", "kimi": ".kimi-code/sessions",
-         "continue": ".continue/sessions", "cline": ".cline/data"}  # fmt: skip
+         "continue": ".continue/sessions", "cline": ".cline/data",
+         "openhands": ".openhands/conversations"}  # fmt: skip
 
 
 @pytest.fixture

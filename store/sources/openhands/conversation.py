@@ -29,7 +29,7 @@ from store.system.paths import read_regular
 KIND = "openhands"
 STATE, EVENTS = "base_state.json", "events"
 _SUBAGENTS = "subagents"
-_EVENT = re.compile(r"event-(\d{5,9})-([0-9A-Za-z-]{1,64})\.json")
+_EVENT = re.compile(r"event-(\d{5,9})-([0-9A-Za-z-]{1,200})\.json")
 _STATES = {"paused": "interrupted", "error": "error", "stuck": "error"}
 _OF_TASKS = "task:"
 """Begins the name of a subagent's usage, which its own state has too."""

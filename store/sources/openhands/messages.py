@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from store.conversation.event_ids import message_of_event
+from store.conversation.wrapping import unwrapped, unwrapped_file
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
 from store.sources.base.plain_parts import data_part, settle_call, text_part
@@ -101,6 +103,9 @@ class Messages:
         own = name if name not in self._names else f"{name}:{record}"
         self._names.add(own)
         draft = MessageDraft(own, role, at, at, metadata, parts)
+        draft.inherited_from = message_of_event(name)
+        if draft.inherited_from is not None and role == "user":
+            _take_copy(draft)
         if not parts:
             draft.records = (record,)
         self._found.append(draft)
@@ -184,6 +189,17 @@ class Messages:
         owner.updated_at = max(owner.updated_at, part.updated_at)
 
 
+def _take_copy(draft: MessageDraft) -> None:
+    """Read what our export wrote: tags around text say what it was."""
+    for part in (part for part in draft.parts if part.type == "text"):
+        tag, text = unwrapped(part.data["text"])
+        if tag == "not_from_user":
+            draft.metadata["origin"], part.data["text"] = "meta", text
+        file = unwrapped_file(part.data["text"])
+        if file is not None:
+            part.type, part.data = "file", file
+
+
 def prompt_digest(prompt: str) -> str:
     """Return what tells the prompt of a subagent from others."""
     text = prompt.strip().encode("utf-8", "surrogatepass")
@@ -243,7 +259,9 @@ def _call(event: Event, action: dict[str, Any], at: int, record: int) -> PartDra
     call_id = string(data.get("tool_call_id")) or string(call.get("id")) or event.name
     made: dict[str, Any] = {"type": f"tool-{name}", "toolCallId": call_id,
                             "state": "input-available", "input": {}}  # fmt: skip
-    if action:
+    if action.get("kind") == "MCPToolAction" and isinstance(action.get("data"), dict):
+        made["input"] = action["data"]
+    elif action:
         # The answer that ends a conversation is shown as its text.
         hidden = ("kind", "message") if name == "finish" else ("kind",)
         made["input"] = {key: value for key, value in action.items() if key not in hidden}
