@@ -17,7 +17,7 @@ import orjson
 
 from store.system.locations import cache_dir
 from tests.bench import claude_corpus
-from tests.bench.sync_bench import floor_of
+from tests.bench.sync_bench import floor_of, with_bytecode
 
 FULL_BYTES = 300_000_000
 QUICK_BYTES = 6_000_000
@@ -136,7 +136,7 @@ def _sync(store: Path, tree: Path) -> tuple[float, float, dict[str, Any]]:
         process = subprocess.Popen(
             [sys.executable, "-m", "store.sync", "--json", "--store", str(store), str(tree)],
             cwd=Path(__file__).parents[2],
-            env={**os.environ, "XDG_CONFIG_HOME": home},
+            env={**os.environ, **with_bytecode(), "XDG_CONFIG_HOME": home},
             stdout=subprocess.PIPE,
         )
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Times sync of a Claude Code tree against its floor, and a sync with nothing to do."""
+"""Times sync of an agent's tree against its floor, and a sync with nothing to do."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from store.system.locations import cache_dir
-from tests.bench import claude_corpus
+from tests.bench.corpora import CLAUDE, CODEX, OPENCODE, Corpus
 
 FULL = (2_000, 100)
 QUICK = (100, 100)
 ROUNDS = 3
 
 
-def measure(quick: bool) -> dict[str, Any]:
+def measure(quick: bool, corpus: Corpus = CLAUDE) -> dict[str, Any]:
     """Sync a seeded tree in fresh processes, each time beside its floor.
+
+    Args:
+        quick: Whether a small tree is synced, once.
+        corpus: The tree.
 
     Returns:
         ``files``, ``messages`` (rows with a message), ``bytes``; ``sync_s`` (the whole
@@ -34,9 +38,9 @@ def measure(quick: bool) -> dict[str, Any]:
         itself tells it). All are medians of the rounds.
     """
     files, rows = QUICK if quick else FULL
-    tree = cache_dir() / "bench" / f"claude-{files}x{rows}"
+    tree = cache_dir() / "bench" / f"{corpus.kind}-{files}x{rows}"
     tree.mkdir(parents=True, exist_ok=True)
-    size = claude_corpus.make(tree, files, rows)
+    size = corpus.make(tree, files, rows)
     rounds = [_round(tree, files) for _ in range(1 if quick else ROUNDS)]
     result = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
     return {"files": files, "messages": files * rows, "bytes": size, **result}
@@ -87,7 +91,7 @@ def _run(module: str, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
             cwd=Path(__file__).parents[2],
-            env={**os.environ, "XDG_CONFIG_HOME": home},
+            env={**os.environ, **with_bytecode(), "XDG_CONFIG_HOME": home},
             check=True,
             capture_output=True,
             text=True,
@@ -95,7 +99,14 @@ def _run(module: str, *arguments: str) -> str:
     return done.stdout
 
 
+def with_bytecode() -> dict[str, str]:
+    """Return variables by which modules are compiled once, as those of an installed program."""
+    kept = cache_dir() / "bench" / "bytecode"
+    return {"PYTHONPYCACHEPREFIX": str(kept), "PYTHONDONTWRITEBYTECODE": ""}
+
+
 if __name__ == "__main__":
     if "--fresh" in sys.argv:
         shutil.rmtree(cache_dir() / "bench", ignore_errors=True)
-    print(json.dumps(measure("--quick" in sys.argv), indent=2))
+    for tree in (CLAUDE, CODEX, OPENCODE):
+        print(tree.kind, json.dumps(measure("--quick" in sys.argv, tree), indent=2))

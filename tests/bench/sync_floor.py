@@ -1,4 +1,4 @@
-"""The floor of a sync: orjson over every line, then ``executemany`` of the same rows.
+"""The floor of a sync: every line or row read and parsed, ``executemany`` of the same rows.
 
     python -m tests.bench.sync_floor TREE SYNCED_STORE NEW_STORE
 
@@ -35,13 +35,26 @@ def rows_by_session(store: Path) -> list[tuple[Rows, Rows, Rows]]:
     return [([row], messages.get(row[0], []), parts.get(row[0], [])) for row in sessions]
 
 
+def read_rows(path: Path) -> None:
+    """Read and parse all rows of a database of opencode."""
+    connection = sqlite3.connect(path)
+    for (session,) in connection.execute("SELECT id FROM session").fetchall():
+        for table in ("message", "part"):
+            rows = connection.execute(f"SELECT * FROM {table} WHERE session_id = ?", (session,))
+            for row in rows:
+                orjson.loads(row[-1])
+    connection.close()
+
+
 def floor(tree: Path, groups: list[tuple[Rows, Rows, Rows]], target: Path) -> tuple[float, float]:
     """Return clock and processor seconds of the least that a sync has to do."""
     connection = open_database(target, create=True).connection
     started, spent = time.perf_counter(), time.process_time()
-    for path in tree.glob("projects/*/*.jsonl"):
+    for path in tree.rglob("*.jsonl"):
         for line in path.read_bytes().splitlines():
             orjson.loads(line)
+    for path in tree.glob("*.db"):
+        read_rows(path)
     for start in range(0, len(groups), SESSIONS_A_TRANSACTION):
         connection.execute("BEGIN IMMEDIATE")
         for tables in groups[start : start + SESSIONS_A_TRANSACTION]:

@@ -11,7 +11,13 @@ import pytest
 from store.engine.database import open_database
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery
-from tests.bench import claude_corpus, long_session, many_sessions, search_store
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.codex import CodexSource
+from store.sources.opencode import OpencodeSource
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
+from tests.bench import claude_corpus, corpora, long_session, many_sessions, search_store
 from tests.bench.kept import generator_key, kept_store
 from tests.bench.report import Limits, Line, p95, table
 
@@ -48,14 +54,39 @@ def test_a_store_is_the_same_each_time(
     assert tuple(len(made[0][name]) for name in TABLES) == counts
 
 
-def test_a_tree_of_session_files_is_the_same_each_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("corpus", [corpora.CLAUDE, corpora.CODEX], ids=lambda each: each.kind)
+def test_a_tree_of_session_files_is_the_same_each_time(
+    corpus: corpora.Corpus, tmp_path: Path
+) -> None:
     trees = []
     for name in ("one", "two"):
-        claude_corpus.make(tmp_path / name, 3, 20)
-        root = tmp_path / name / "projects"
+        (tmp_path / name).mkdir()
+        corpus.make(tmp_path / name, 3, 20)
+        root = tmp_path / name
         trees.append({path.relative_to(root): path.read_bytes() for path in root.rglob("*.jsonl")})
     assert trees[0] == trees[1]
     assert len(trees[0]) == 3
+
+
+def test_all_trees_hold_the_same_messages(tmp_path: Path) -> None:
+    counts = []
+    for corpus, source in (
+        (corpora.CLAUDE, ClaudeCodeSource()),
+        (corpora.CODEX, CodexSource()),
+        (corpora.OPENCODE, OpencodeSource()),
+    ):
+        root = tmp_path / corpus.kind
+        root.mkdir()
+        corpus.make(root, 3, 20)
+        database = open_database(tmp_path / f"{corpus.kind}.db", create=True)
+        summary = Sync(database, Settings(helpers=0)).run([Target(source, root)])
+        assert (summary.new, summary.problems) == (3, 0)
+        counts.append([
+            database.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+            for name in TABLES
+        ])  # fmt: skip
+        database.close()
+    assert counts[0] == counts[1] == counts[2]
 
 
 def test_a_long_session_is_the_same_each_time_and_grows_at_its_end(tmp_path: Path) -> None:

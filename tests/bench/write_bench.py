@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from tests.bench import fork_bench, growth_bench, kinds_bench, record_bench, sync_bench
+from tests.bench import corpora, fork_bench, growth_bench, kinds_bench, record_bench, sync_bench
 from tests.bench.report import Limits, Line
 
 
 def sync(quick: bool) -> list[Line]:
-    """Sync a Claude Code tree, then look for what is new in it."""
+    """Sync a tree of each large agent, then look for what is new in Claude Code's."""
     found = sync_bench.measure(quick)
     what = f"{found['files']:,} files, {found['messages']:,} messages"
+    others = [
+        ("Codex", sync_bench.measure(quick, corpora.CODEX)),
+        ("opencode", sync_bench.measure(quick, corpora.OPENCODE)),
+    ]
     return [
         Line("sync", f"sync of {what}", found["sync_s"], "s", found["floor_s"],
-             Limits(ratio=2), found, found["ratio"]),
+             Limits(ratio=1.4), found, found["ratio"]),
+        *(
+            Line("sync", f"sync of {other['files']:,} sessions of {name}, the same messages",
+                 other["sync_s"], "s", other["floor_s"], Limits(ratio=1.6), other, other["ratio"])
+            for name, other in others
+        ),
         Line("sync", "second sync, nothing new, per 1,000 files",
              found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
              details={"whole_process_s": found["again_s"]}),
