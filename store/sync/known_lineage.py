@@ -48,6 +48,9 @@ def with_known_lineage(
     known = _known(connection, prepared.id)
     if known is None or known.parent_id == prepared.id:
         return prepared
+    if prepared.parent_id is None and _parent_of(connection, known.parent_id) == prepared.id:
+        # They were read the other way round while one of them was not whole.
+        return prepared
     is_gone = known.parent_path is not None and not os.path.exists(known.parent_path)
     if not same_mapping and not is_gone:
         return prepared
@@ -93,6 +96,13 @@ def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
     lineage = orjson.loads(row[2])
     # The lineage of a session exported from here has no parent_source_id.
     return _Known(row[0], row[1], lineage, row[3]) if "parent_source_id" in lineage else None
+
+
+def _parent_of(connection: sqlite3.Connection, session_id: str) -> str | None:
+    row = connection.execute(
+        "SELECT parent_id FROM session_links WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _inherited(connection: sqlite3.Connection, session_id: str) -> dict[str, str]:

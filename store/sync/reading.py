@@ -70,7 +70,11 @@ class ReadUnit:
 
     def depends_on(self, reading: Reading) -> None:
         """Set the dependencies and facts from a reading."""
-        self.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
+        own = {stamp.path for stamp in reading.stamps}
+        # What is damaged beside the unit's own files may be whole later.
+        damaged = dict.fromkeys(one.path for one in reading.problems if one.path not in own)
+        looked = [*reading.looked, *map(FileStamp.now, damaged)]
+        self.depends = Dependencies(looked, reading.facts, frozenset(reading.wants))
 
 
 def read_unit(

@@ -18,10 +18,10 @@ def _project(folder: Path) -> Path:
     return folder / "projects" / "-work"
 
 
-def _talk(file: File, **marks: Any) -> None:
+def _talk(file: File, name: str = "", **marks: Any) -> None:
     for number in range(3):
-        file.user(f"prompt {number}", uuid=f"u{number}")
-        file.assistant(f"answer {number}", id=f"msg_{number}", uuid=f"a{number}",
+        file.user(f"prompt {number}", uuid=f"{name}u{number}")
+        file.assistant(f"answer {number}", id=f"msg_{name}{number}", uuid=f"{name}a{number}",
                        output=10 + number, **marks)  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def compacted_fork(folder: Path) -> Path:
     for name, version, mark in (("marked", "2.1.332", True), ("unmarked", "2.1.112", False)):
         parent = File(session=f"{name}-parent", version=version)
         fork = File(session=f"{name}-fork", version=version)
-        _talk(parent)
+        _talk(parent, name)
         more: dict[str, Any]
         for file in (parent, fork):
             more = {"usage": nothing} if file is fork else {}
@@ -221,7 +221,7 @@ def copied_files(folder: Path) -> Path:
 
 def copied_rollouts(folder: Path) -> Path:
     """The same of Codex: a conflicted copy went on another way, one is the beginning."""
-    for name, way in (("", 0), (" (1)", 1), (" - Copy", 2)):
+    for name, way in ((" (1)", 1), (" - Copy", 2), ("", 0)):
         lines = Lines(A)
         lines.turn("one", "re one", "r1")
         if way < 2:

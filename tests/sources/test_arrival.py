@@ -266,3 +266,24 @@ def test_copies_of_a_session_come_in_any_order(place: Place, databases: Any, see
         there.rename(path)
         synced(late, place)
     assert differences(dump(late, ALL), fresh) == {}
+
+
+def test_a_file_that_comes_in_two_pieces_makes_no_difference(
+    place: Place, databases: Any, tmp_path: Path
+) -> None:
+    """Of a folder that is being copied, a file may have its first half alone for a moment."""
+    fresh = dump(synced(databases("fresh"), place), ALL)
+    wrong = {}
+    for number, path in enumerate(place.files()):
+        database, text, times = databases(str(number)), path.read_bytes(), path.stat()
+        if text.startswith(b"SQLite"):
+            continue
+        path.write_bytes(text[: len(text) // 2])
+        synced(database, place)
+        path.write_bytes(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        synced(database, place)
+        found = differences(dump(database, ALL), fresh)
+        if found:
+            wrong[str(path.relative_to(place.root.parent))] = found
+    assert wrong == {}

@@ -174,6 +174,12 @@ def _event(text: str) -> dict[str, Any]:
     return data
 
 
+def _whole_lines(text: str) -> str:
+    """Return a text without a last line that is not whole, where its rest says whose it is."""
+    last = text.rpartition("\n")[2]
+    return text.removesuffix(last) if last.startswith((">", "#")) else text
+
+
 def session_draft(
     path: str,
     region: Region,
@@ -192,7 +198,7 @@ def session_draft(
     """
     chat = _Chat(region.started, list(typed))
     records: list[bytes] = []
-    for number, block in enumerate(blocks_of(body.decode("utf-8", "replace"))):
+    for number, block in enumerate(blocks_of(_whole_lines(body.decode("utf-8", "replace")))):
         records.append("\n".join(block.lines).encode())
         chat.take(block, number)
     draft = SessionDraft(

@@ -228,6 +228,38 @@ class Neighbours:
                 candidates[name] = outline_in(self._gone(name))
         return (outline_of(rows), candidates) if candidates else None
 
+    def that_end_in(
+        self, rows: Sequence[Row], session_id: str, parent: str | None, end: int
+    ) -> list[str]:
+        """Return the files of sessions whose last message a session has too.
+
+        What follows there may not be there yet, as in a folder that is being copied.
+
+        Args:
+            rows: The session's rows.
+            session_id: Its id.
+            parent: The session that it was made from, if it is known.
+            end: The number after the last of the rows that it has from there.
+        """
+        names = {parent} if parent is not None else set[str]()
+        version = version_of(rows)
+        if version and version < NEW_FILES_UNTIL:
+            for row in rows:
+                names.update(self._holders.get(row.message_id, ()))
+        elif version and version < FORKS_MARKED_FROM:
+            first = next((row.uuid for row in rows if row.type in ("user", "assistant")), "")
+            names.update(self._starting_with.get(first, ()))
+        names.discard(session_id)
+        if not names:
+            return []
+        own = {row.uuid for row in rows} | {row.message_id for row in rows}
+        paths = [path for name in sorted(names) if os.path.isfile(path := self._path(name))]
+        found = [path for path in paths if _ends_in(path, own)]
+        copied = next((row.uuid for row in reversed(rows) if row.number < end), None)
+        if parent is not None and copied is not None and copied not in self.uuids_in(parent):
+            found += [path for path in paths if path == self._path(parent) and path not in found]
+        return found
+
     def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
         """Find the original of each copied message that has another id than its copy."""
         originals = self._read_messages(self.content(parent)) if self._read_messages else []
@@ -371,6 +403,18 @@ class Neighbours:
         stamps = _TIMESTAMP.findall(data[-262144:])
         if stamps:
             old.last_at = epoch_ms(stamps[-1].decode("ascii", "replace")) or 0
+
+
+def _ends_in(path: str, names: Collection[str]) -> bool:
+    """Return whether the last message of a file is among some, by its id or its row's."""
+    try:
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - HEAD_BYTES))
+            tail = file.readall()
+    except OSError:
+        return False
+    last = [found[-1] for pattern in (_UUID, _MESSAGE_ID) if (found := list(_texts(pattern, tail)))]
+    return not last or any(name in names for name in last)
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, int, int]:

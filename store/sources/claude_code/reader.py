@@ -260,6 +260,10 @@ class SessionReader(UnitReader):
         lacks = origin is not None and self._neighbours.lacks(origin.parent)
         missing = origin.parent if origin is not None and lacks else None
         self.wants = set(wanted_facts(self.session_id, rows, missing))
+        parent = origin.parent if origin is not None else None
+        end = origin.end if origin is not None else 0
+        ended = self._neighbours.that_end_in(rows, self.session_id, parent, end)
+        self.looked = [FileStamp.now(path) for path in ended]
         folder = self._neighbours.folder
         self.shared_facts = list(shared_facts(self.session_id, folder, rows, transcript.summaries))
         if origin is not None:

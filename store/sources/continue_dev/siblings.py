@@ -68,8 +68,12 @@ class Siblings:
         best: tuple[int, str, str] | None = None
         names = sorted(entry.path for entry in entries_of(folder) if self._is_session(entry.name))
         for other in names[:_MOST_FILES]:
-            kept = self._read(other) if other != path else None
+            if other == path:
+                continue
+            kept = self._read(other)
             if kept is None:
+                # It may be damaged, or not be there whole yet.
+                depends.looked.append(FileStamp.now(other))
                 continue
             alike = _alike(own, kept.items)
             if alike and (best is None or alike > best[0]):

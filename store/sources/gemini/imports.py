@@ -31,6 +31,7 @@ _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
 _NOTICE = "Imported session from"
 _FILE_LIMIT = 64 * 1024 * 1024
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
+_TURN = re.compile(rb'"type"\s*:\s*"(?:user|gemini)"')
 _STARTED = re.compile(rb'"startTime"\s*:\s*"([^"]{1,40})"')
 TURN = "turn:"
 """Fact: that a session begins with a turn; when it began, and in which project."""
@@ -44,11 +45,15 @@ class Original:
         session_id: Of the original.
         inherited: The ids of the entries that both have.
         last: The id of the last of them.
+        path: The original's file; "" where it is gone.
+        ends: Whether the original ends with it: more that both have may not be there yet.
     """
 
     session_id: str
     inherited: frozenset[str]
     last: str
+    path: str
+    ends: bool
 
 
 def original_of(
@@ -80,7 +85,7 @@ def original_of(
         elder = min([*there, *(head for head in gone if head.path == project)], default=None)
         if elder is None or elder.session_id == session_id:
             return None
-        return _original(elder.session_id, turns, _content(elder, library))
+        return _original(elder, turns, library)
     needle = orjson.dumps(turns[0].id)
     folders = dict.fromkeys([project, *projects(root)])
     copies: list[Head] = []
@@ -93,7 +98,7 @@ def original_of(
             copies.append(Head(at, path, found[1].decode("utf-8", "replace"), turns[0].id))
     gone = _gone(library, turns[0].id, {*(head.session_id for head in copies), session_id})
     elder = min([*copies, *gone], default=None)
-    return None if elder is None else _original(elder.session_id, turns, _content(elder, library))
+    return None if elder is None else _original(elder, turns, library)
 
 
 def shared_facts(project: str, session_id: str, started: str, history: History) -> Iterator[Fact]:
@@ -120,10 +125,6 @@ def _gone(library: Library, turn: str, there: Collection[str]) -> list[Head]:
     return found
 
 
-def _content(head: Head, library: Library) -> bytes:
-    return _read(head.path) or b"\n".join(library.records(head.session_id))
-
-
 def imported_from(history: History) -> str | None:
     """Return the path of the file that a session was imported from, as its notice says."""
     notices = (
@@ -135,11 +136,15 @@ def imported_from(history: History) -> str | None:
     return next((text.removeprefix(f"{_NOTICE} ") for text in found), None)
 
 
-def _original(session_id: str, turns: list[Entry], body: bytes) -> Original | None:
+def _original(head: Head, turns: list[Entry], library: Library) -> Original | None:
+    body = _read(head.path)
+    path, body = (head.path, body) if body else ("", b"\n".join(library.records(head.session_id)))
     copies = [entry.id for entry in turns if orjson.dumps(entry.id) in body]
     if not copies:
         return None  # It went away meanwhile.
-    return Original(session_id, frozenset(copies), copies[-1])
+    after = body[body.rfind(orjson.dumps(copies[-1])):]
+    ends = len(_TURN.findall(after)) < 2  # The first is its own.
+    return Original(head.session_id, frozenset(copies), copies[-1], path, ends)
 
 
 def _is_imported(paths: list[str], history: History) -> bool:

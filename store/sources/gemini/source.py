@@ -184,8 +184,8 @@ class GeminiSource(FileSource):
         main = by_session(log for log in logs if _parent_of(log.path) is None)
         project = _project_of((logs or [_NOTHING])[0].path)
         workspace = places.workspace_of(project)
-        if workspace is None:
-            depends.looked += map(FileStamp.now, places.told_in(project))
+        told_in = places.told_in(project)
+        depends.looked += map(FileStamp.now, told_in if workspace is None else told_in[:1])
         built = [
             self._main(root, project, session, workspace, kept[session.session_id], depends)
             for session in main
@@ -232,6 +232,8 @@ class GeminiSource(FileSource):
             if given is not None:
                 built.draft.metadata["imported_from"] = given
             return built
+        if original.path and original.ends:
+            depends.looked.append(FileStamp.now(original.path))
         built = build_session(session, workspace, kept, records, original.inherited)
         built.draft.lineage = LineageDraft("fork", original.session_id, original.last)
         return built
