@@ -95,8 +95,8 @@ def _put_in_cell(place: Place, table: tuple[str, str], odd: Any) -> bool:
             odd = _changed(text, place.steps[1:], odd)
         sql = f'UPDATE "{name}" SET "{column}" = ? WHERE rowid = ?'
         database.execute(sql, (odd, place.line))
-    except sqlite3.IntegrityError:
-        return False
+    except (sqlite3.IntegrityError, sqlite3.OperationalError):
+        return False  # A constraint, or an index over the JSON of a column, does not let it in.
     finally:
         database.close()
     return True

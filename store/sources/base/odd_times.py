@@ -28,10 +28,15 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 class OddTimes(Generic[_Record]):
-    """Puts right the times of a file's records, as they come."""
+    """Puts right the times of a file's records, as they come.
+
+    Attributes:
+        changes: How many times earlier records got another time.
+    """
 
     def __init__(self) -> None:
         """Start with nothing seen."""
+        self.changes = 0
         self._doubted: tuple[_Record, int] | None = None
 
     def take(self, before: Sequence[_Record], new: _Record) -> None:
@@ -41,15 +46,16 @@ class OddTimes(Generic[_Record]):
             before: The records before it, in the order of the file.
             new: The record.
         """
-        if self._doubted is None and (
-            not before or (len(before) > 2 and 0 <= new.at - before[-1].at <= DAY_MS)
-        ):
+        if not before or not new.at or not before[-1].at:
+            return
+        if self._doubted is None and len(before) > 2 and 0 <= new.at - before[-1].at <= DAY_MS:
             return
         if self._doubted is not None:
             doubted, at = self._doubted
             self._doubted = None
             if abs(new.at - at) < abs(new.at - doubted.at):
                 doubted.at = at
+                self.changes += 1
         last = before[-1].at
         if abs(new.at - last) > DAY_MS:
             put_right = self._fell(before, new) if new.at < last else self._rose(before, new)
@@ -58,17 +64,17 @@ class OddTimes(Generic[_Record]):
                 self._doubted = new, new.at
                 new.at = last
         elif len(before) == 2 and (
-            before[0].at > last + DAY_MS or last - before[0].at > _LONG_MS
+            before[0].at > last + DAY_MS or last - (before[0].at or last) > _LONG_MS
         ):
             # Two agree, and the first one is years off, or ahead.
             before[0].at = last
+            self.changes += 1
 
     def _fell(self, before: Sequence[_Record], new: _Record) -> bool:
         """Time fell; return whether some records were ahead of those before them and this one."""
         for place in range(len(before) - 1, max(-1, len(before) - 1 - _MOST), -1):
-            if place and before[place - 1].at <= new.at + DAY_MS:
-                for record in before[place:]:
-                    record.at = before[place - 1].at
+            if place and 0 < before[place - 1].at <= new.at + DAY_MS:
+                self._give(before[place:], before[place - 1].at)
                 return True
         return False
 
@@ -79,7 +85,11 @@ class OddTimes(Generic[_Record]):
             if earlier > before[place].at + DAY_MS:
                 if new.at < earlier - DAY_MS:
                     return False
-                for record in before[place:]:
-                    record.at = earlier
+                self._give(before[place:], earlier)
                 return True
         return False
+
+    def _give(self, records: Sequence[_Record], at: int) -> None:
+        for record in records:
+            record.at = at
+        self.changes += 1

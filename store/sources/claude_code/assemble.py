@@ -76,16 +76,19 @@ class ThreadBuilder:
     def __init__(self) -> None:
         """Start with nothing built."""
         self._thread = Thread()
-        self._taken = 0
+        self._taken = self._changed = 0
         self._left: dict[str, int] = {}
 
-    def build(self, rows: Sequence[Row], leaf: str | None, earlier: int = 0) -> Thread:
+    def build(
+        self, rows: Sequence[Row], leaf: str | None, earlier: int = 0, changed: int = 0
+    ) -> Thread:
         """Return the messages, abandoned ones marked as hidden.
 
         Args:
             rows: All rows of the thread in file order; those of the last call come first.
             leaf: The uuid of the current tip, where a note names it.
             earlier: How many of the rows are context for the others.
+            changed: How many times rows of earlier calls were changed.
 
         Returns:
             The thread; the next call continues with the same one, unless a rewind or a
@@ -93,10 +96,11 @@ class ThreadBuilder:
         """
         left = abandoned(rows[earlier:], leaf, goes_on=earlier > 0)
         fresh = rows[self._taken :]
-        if self._thread.has_orphans or not self._only_grew(left, fresh):
+        grew = changed == self._changed and self._only_grew(left, fresh)
+        if self._thread.has_orphans or not grew:
             self._thread, fresh = Thread(), rows
         self._thread.take(fresh, left)
-        self._taken, self._left = len(rows), left
+        self._taken, self._left, self._changed = len(rows), left, changed
         return self._thread
 
     def _only_grew(self, left: dict[str, int], fresh: Sequence[Row]) -> bool:

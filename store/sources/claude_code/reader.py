@@ -225,7 +225,7 @@ class SessionReader(UnitReader):
         transcript = self.main if self.main is not None else Transcript("")
         rows, chains = split_sidechains(transcript.rows)
         thread = self._builders[transcript.path].build(
-            rows, transcript.leaf, transcript.context_rows
+            rows, transcript.leaf, transcript.context_rows, transcript.times_changed
         )
         draft = session_draft(self.session_id, transcript.path, rows, thread, transcript.records)
         add_notes(draft, transcript)
@@ -316,7 +316,9 @@ class SessionReader(UnitReader):
 
     def _build_agent(self, agent_id: str, transcript: Transcript, calls: _Calls) -> _Child:
         meta = self.side_files.meta.get(agent_id, {})
-        thread = self._builders[transcript.path].build(transcript.rows, transcript.leaf)
+        thread = self._builders[transcript.path].build(
+            transcript.rows, transcript.leaf, changed=transcript.times_changed
+        )
         source_id = agent_source_id(agent_id, self.session_id)
         draft = session_draft(
             source_id, transcript.path, transcript.rows, thread, transcript.records

@@ -70,6 +70,11 @@ class Transcript(LinesFile):
         self._doubled: list[Problem] = []
 
     @property
+    def times_changed(self) -> int:
+        """How many times rows that were taken before got another time."""
+        return self._times.changes
+
+    @property
     def problems(self) -> list[Problem]:
         """What could not be read, or only by repairing it."""
         return super().problems + self._doubled
