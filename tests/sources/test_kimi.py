@@ -371,6 +371,49 @@ def test_how_turns_end(tmp_path: Path) -> None:
     assert activity("done", wire) is None
 
 
+def test_how_turns_end_in_the_first_versions(tmp_path: Path) -> None:
+    """Version 0.10.0 counts after a step, and says of no turn that it ended."""
+    def activity(name: str) -> Any:
+        return wire.draft(tmp_path / name).metadata.get("activity", {}).get("state")
+
+    wire = Wire("1.3")
+    wire.prompt("go")
+    wire.event("step.begin", uuid="a")
+    wire.event("tool.call", uuid="c", stepUuid="a", toolCallId="c", name="Bash", args={})
+    wire.event("tool.result", parentUuid="c", toolCallId="c", result={"output": "a"})
+    wire.event("step.end", uuid="a", finishReason="tool_use")
+    usage = {"inputOther": 100, "output": 5}
+    wire.add("usage.record", usage=usage, usageScope="turn", model="kimi/k2")
+    assert activity("called") == "running"
+    wire.event("step.begin", uuid="b")
+    wire.event("content.part", stepUuid="b", part={"type": "text", "text": "done"})
+    wire.event("step.end", uuid="b", finishReason="end_turn")
+    wire.add("usage.record", usage=usage, usageScope="turn", model="kimi/k2")
+    draft = wire.draft(tmp_path / "done")
+    assert "activity" not in draft.metadata
+    assert [one.metadata.get("usage", {}).get("input") for one in draft.messages] == [
+        None, 100, 100]  # fmt: skip
+    wire.prompt("again")
+    wire.event("step.begin", uuid="d")
+    wire.add("turn.cancel")
+    assert activity("cancelled") == "interrupted"
+    wire.add("context.undo", count=1)
+    assert activity("undone") is None
+
+
+def test_a_fork_of_the_first_versions_has_what_is_older_than_it(tmp_path: Path) -> None:
+    wire = Wire("1.3")
+    wire.turn("one", "first")
+    made = T + len(wire.rows) * 1000 - 500
+    wire.turn("two", "second")
+    draft = wire.draft(tmp_path, forkedFrom="session_parent", title="Fork: one",
+                       isCustomTitle=True, createdAt=made)  # fmt: skip
+    own = [one for one in draft.messages if one.inherited_from is None]
+    assert prompts(own) == ["two"] and tokens(own)["input"] == 10
+    assert draft.title_from == "title" and draft.lineage is not None
+    assert draft.lineage.parent_message_source_id == draft.messages[1].source_id
+
+
 @pytest.mark.parametrize("in_step", [True, False])
 def test_the_error_of_a_request_is_shown_once(tmp_path: Path, in_step: bool) -> None:
     wire = Wire()

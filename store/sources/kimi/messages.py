@@ -24,8 +24,9 @@ from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.kimi.branches import Branches
 from store.sources.kimi.content import as_sent, is_told, part_of, settle
 
-_ENDED_WELL = ("tool_use", "end_turn", "completed", "stop", "tool_calls")
-_STATES = {"cancelled": "interrupted", "failed": "error"}
+_CALLS, _ENDED_WELL = "tool_use", ("end_turn", "completed", "stop")
+_STATES = {"cancelled": "interrupted", "interrupted": "interrupted", "failed": "error",
+           "error": "error"}  # fmt: skip
 _COUNTS = {"input": "inputOther", "output": "output", "cache_read": "inputCacheRead",
            "cache_write": "inputCacheCreation"}  # fmt: skip
 _ORIGINS = {
@@ -99,6 +100,7 @@ class Messages:
             "full_compaction.complete": self._end_compaction,
             "full_compaction.cancel": self._end_compaction,
             "turn.prompt": self._begin_turn,
+            "turn.cancel": self._cancel,
             "turn.step.interrupted": self._interrupt,
             "turn.ended": self._end_turn,
             "forked": self._fork,
@@ -205,7 +207,7 @@ class Messages:
         elif kind == "tool.result":
             self._result(record, event, mapping(event.get("result")), at)
         elif kind == "step.end":
-            self._end_step(record, event)
+            self._end_step(record, event, at)
         else:
             self._keep(record, at)
 
@@ -218,6 +220,7 @@ class Messages:
             draft.metadata["system_prompt_digest"] = self._digest
         self._add(draft, record)
         self._step = draft
+        self._state = "running", "guessed", at
         return draft
 
     def _step_of(self, record: Record, event: dict[str, Any], at: int) -> MessageDraft:
@@ -265,7 +268,7 @@ class Messages:
         settle(part, result, self._decisions.get(call_id), at, record.number)
         owner.updated_at = max(owner.updated_at, part.updated_at)
 
-    def _end_step(self, record: Record, event: dict[str, Any]) -> None:
+    def _end_step(self, record: Record, event: dict[str, Any], at: int) -> None:
         step = self._steps.get(string(event.get("uuid")) or "")
         if step is None:
             self._quiet.append(record.number)
@@ -273,8 +276,12 @@ class Messages:
         step.records = (*step.records, record.number)
         self._ended.add(step.source_id)
         reason = string(event.get("finishReason"))
-        if reason is not None and reason not in _ENDED_WELL:
+        if reason is not None and reason not in (_CALLS, *_ENDED_WELL):
             _extra(step)["finish_reason"] = reason
+        if reason != _CALLS and (self._state or ("running",))[0] == "running":
+            # The first versions do not say that a turn has ended.
+            state = _STATES.get(str(reason))
+            self._state = (state, "stored", at) if state is not None else None
 
     # --- what was spent ---------------------------------------------------------------------
 
@@ -331,6 +338,12 @@ class Messages:
         self._told_error = False
         self._state = "running", "guessed", at
         self._step = None
+        self._quiet.append(record.number)
+
+    def _cancel(self, record: Record, at: int) -> None:
+        self._state = "interrupted", "stored", at
+        if self._step is not None and self._step.source_id not in self._ended:
+            _extra(self._step)["aborted_at"] = at
         self._quiet.append(record.number)
 
     def _interrupt(self, record: Record, at: int) -> None:

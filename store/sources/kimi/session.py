@@ -25,6 +25,8 @@ KIND = "kimi"
 STATE, AGENTS, WIRE = "state.json", "agents", "wire.jsonl"
 MAIN = "main"
 _INDEX = "session_index.jsonl"
+_COPY = "Fork: "
+"""Begins the title that a fork gets by itself; older versions say that a person gave it."""
 
 
 @dataclass(slots=True)
@@ -111,7 +113,8 @@ def _draft(folder: str, agent: Agent, state: SideFile, depends: Depends) -> Sess
     if is_main:
         _describe(draft, state, told)
     activity = built.activity()
-    if activity is not None:
+    # What a fork copied says how its parent was.
+    if activity is not None and ("forkedFrom" not in told or activity["since"] >= draft.created_at):
         draft.metadata["activity"] = activity
     if draft.title is None:
         draft.title = first_prompt(draft.messages)
@@ -144,7 +147,9 @@ def _describe(draft: SessionDraft, state: SideFile, told: dict[str, Any]) -> Non
         draft.archived_at = epoch_ms(told.get("archivedAt")) or draft.updated_at
     title, prompt = string(told.get("title")), string(told.get("lastPrompt"))
     if title is not None:
-        by_hand = told.get("titleKind") == "custom" or told.get("isCustomTitle") is True
+        copied = string(told.get("forkedFrom")) is not None and title.startswith(_COPY)
+        by_hand = told.get("titleKind") == "custom" or (
+            told.get("isCustomTitle") is True and not copied)
         draft.title, draft.title_from = shortened(title), "user" if by_hand else "title"
     elif prompt is not None:
         draft.title, draft.title_from = shortened(prompt) or None, "last-prompt"
@@ -156,6 +161,9 @@ def _describe(draft: SessionDraft, state: SideFile, told: dict[str, Any]) -> Non
 def _mark_copies(draft: SessionDraft, built: Messages, parent: str | None) -> None:
     """Say what a session was forked off, and which of its messages are copies."""
     copied = [each for each in draft.messages if each.source_id in built.forked]
+    if parent is not None and not copied:
+        # The first versions write no record of it: what is older than the session was copied.
+        copied = [each for each in draft.messages if each.created_at < draft.created_at]
     for message in copied:
         message.inherited_from = message.source_id
     if parent is not None and parent != draft.source_id:
