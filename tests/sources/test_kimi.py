@@ -157,6 +157,52 @@ def test_the_text_of_a_compaction_and_what_it_spent() -> None:
     assert sum(spent.metadata["usage"].values()) == 326 + 13 + 1024
 
 
+STOPPED, REFUSED = (
+    "session_e936a6e8-b611-4256-8c8c-7ad0c7689e17", "session_a1ceb309-32e4-4383-a8ae-266d369de056")
+OLDER, OLDER_FORK = (
+    "session_6939274c-b535-45f2-9b26-e7d6b1f50672", "session_0a1a6024-9eed-4006-a6aa-a64901036473")
+
+
+def test_what_a_person_stopped_undid_and_steered() -> None:
+    drafts, problems = grown.read_all(KimiSource(), DATA / "kimi/2.1.0/sessions")
+    draft = drafts[STOPPED]
+    assert problems == [] and "activity" not in draft.metadata
+    assert prompts(visible(draft)) == [
+        "be slow", "please sleepfive", "be slow again", "steered text", "be slow 3", "steer it"]
+    assert prompts(hidden(draft)) == ["please sleep", "three", "threefour"]
+    at = {grown.words(one): one.metadata["hidden_at"] for one in hidden(draft)}
+    assert at["three"] < at["please sleep"] == at["threefour"]
+    stopped = [one for one in draft.messages
+               if "aborted_at" in one.metadata.get("backscroll", {})]  # fmt: skip
+    assert [grown.words(one).split()[0] for one in stopped] == ["word0", "running"]
+    assert told(draft.messages) == [{"id": "call_2", "name": "Bash", "status": "interrupted"},
+                                    {"id": "call_5", "name": "Bash", "status": "ok"}]  # fmt: skip
+    assert tokens(draft.messages) == {
+        "input": 700, "output": 35, "reasoning": 0, "cache_read": 0, "cache_write": 0}
+    failed = drafts[REFUSED]
+    assert failed.metadata["activity"]["state"] == "error"
+    assert [part.data["data"] for one in failed.messages for part in one.parts
+            if part.type == "data-error"] == [
+        {"name": "provider.api_error", "message": "400 bad request of the mock"}]  # fmt: skip
+
+
+def test_sessions_of_the_first_versions() -> None:
+    drafts, problems = grown.read_all(KimiSource(), DATA / "kimi/0.10.0/sessions")
+    draft, fork = drafts[OLDER], drafts[OLDER_FORK]
+    assert problems == [] and draft.workspace_root == fork.workspace_root == "/home/mira/code/api"
+    assert (draft.title, draft.title_from, fork.title, fork.title_from) == (
+        "one", "title", "Fork: one", "title")
+    assert prompts(visible(draft)) == ["one", "two", "three", "please sleep"]
+    assert prompts(hidden(draft)) == ["be slow"]
+    assert told(draft.messages) == [{"id": "call_17", "name": "Bash", "status": "interrupted"}]
+    assert draft.metadata["activity"]["state"] == "interrupted"
+    assert tokens(draft.messages)["input"] == 300
+    assert fork.lineage is not None and fork.lineage.parent_source_id == OLDER
+    assert [one.inherited_from for one in fork.messages] == [
+        one.source_id for one in draft.messages]
+    assert "activity" not in fork.metadata
+
+
 # --- hand-made files ------------------------------------------------------------------------
 
 
