@@ -469,6 +469,11 @@ def test_workspaces(tmp_path: Path, place: Expected, expected: str | None) -> No
     assert grown.only(CopilotChatSource(), tmp_path).workspace_root == expected
 
 
+def test_the_branch_of_the_repository(tmp_path: Path) -> None:
+    draft = written(tmp_path, {"kind": 0, "v": chat(request(1), repoData={"localBranch": "main"})})
+    assert draft.metadata["git_branch"] == "main"
+
+
 def test_a_copy_for_another_window_is_listed_once(tmp_path: Path) -> None:
     path = log(tmp_path, {"kind": 0, "v": chat(request(1))})
     copy = tmp_path / "globalStorage/transferredChatSessions" / f"{ID}.json"

@@ -20,7 +20,7 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources import grown
 from tests.sources.samples import DATA
-from tests.sources.watched import reading
+from tests.sources.watched import reading, watched
 
 HOME = DATA / "cursor/home"
 USER, CLI = HOME / ".config/Cursor/User", HOME / ".cursor"
@@ -189,11 +189,8 @@ def put(user: Path, values: dict[str, Any], *, folder: str = "globalStorage") ->
     with contextlib.closing(sqlite3.connect(path)) as made, made:
         made.executescript(SCHEMA)
         for key, value in values.items():
-            table = (
-                "cursorDiskKV"
-                if key.startswith(("composer", "bubbleId:")) and (key != "composer.composerData")
-                else "ItemTable"
-            )
+            is_row = key.startswith(("composerData:", "composer.content.", "bubbleId:"))
+            table = "cursorDiskKV" if is_row else "ItemTable"
             body = value if isinstance(value, str | bytes) or value is None else json.dumps(value)
             made.execute(f"INSERT INTO {table} VALUES (?, ?)", (key, body))
     return path
@@ -366,6 +363,19 @@ def test_workspaces_titles_and_branches_of_other_tables(tmp_path: Path) -> None:
     assert two.metadata["git_branch"] == "main"
 
 
+def test_the_list_before_the_table_of_chats(tmp_path: Path) -> None:
+    path = chat(tmp_path, asked())
+    source = CursorSource()
+    assert len(source.units_at(tmp_path, [str(path)]) or []) == 1
+    listed = {"composerId": ONE, "name": "Listed", "isArchived": True,
+              "workspaceIdentifier": {"uri": {"scheme": "file", "fsPath": "/w"}}}  # fmt: skip
+    put(tmp_path, {"composer.composerHeaders": {"allComposers": [listed]}})
+    assert len(source.units_at(tmp_path, [str(path)]) or []) == 1
+    draft = only(tmp_path)
+    assert (draft.title, draft.workspace_root) == ("Listed", "/w")
+    assert draft.archived_at is not None
+
+
 @pytest.mark.parametrize(("status", "more", "state"), [
     ("generating", {}, "running"), ("none", {"generatingBubbleIds": ["b1"]}, "running"),
     ("aborted", {}, "interrupted"), ("error", {}, "error"), ("completed", {}, None),
@@ -389,6 +399,27 @@ def test_helpers_and_candidates_are_found_by_their_parents(tmp_path: Path) -> No
     assert about(drafts["c-1"])["candidate"]
     (part,) = grown.calls(drafts[ONE].messages)
     assert grown.extra(part)["child_session_source_id"] == TWO
+
+
+def test_a_large_database_is_looked_through_by_its_newest_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.sources.cursor.source._LARGE", 0)
+    monkeypatch.setattr("store.sources.cursor.source._RECENT", 1)
+    names = [f"{number}1111111-2222-4333-8444-555555555555" for number in range(4)]
+    for name in names:
+        path = chat(tmp_path, asked(), bubble(1, "a"), name=name)
+    source = CursorSource()
+    units = source.units_at(tmp_path, [str(path)]) or []
+    assert len(units) == 4
+    # The same as a process that has read nothing yet sees.
+    assert list(CursorSource().units(tmp_path, [])) == list(source.units(tmp_path, []))
+    put(tmp_path, {f"bubbleId:{names[0]}:b1": bubble(1, "ab")})
+    with watched() as found:
+        moved = {unit.key[-36:] for unit in source.units_at(tmp_path, [str(path)]) or []}
+    assert names[0] in moved and len(moved) < 4
+    assert not any("GROUP BY" in sql for sql in found.sql)
+    assert list(CursorSource().units(tmp_path, [])) == list(source.units(tmp_path, []))
 
 
 def test_a_helper_without_a_mark_is_named_by_its_parent(tmp_path: Path) -> None:
@@ -696,10 +727,11 @@ def test_no_secret_is_opened_or_selected(tmp_path: Path) -> None:
         names = {name for name in found.names() if not name.startswith("state.vscdb")}
         assert names <= {"store.db", "store.db-wal", "store.db-shm", "meta.json", "workspace.json",
                          *(path.name for path in home.rglob("*.jsonl"))}  # fmt: skip
-        keys = ("composer.composerData", "workbench.panel.aichat.view.aichat.chatdata")
+        keys = ("composer.composerData", "composer.composerHeaders",
+                "workbench.panel.aichat.view.aichat.chatdata")  # fmt: skip
         for sql in found.sql:
             assert "cursorAuth" not in sql
-            if "ItemTable" in sql:
+            if "FROM ItemTable" in sql:
                 assert any(f"key = '{key}'" in sql for key in keys)
             if "cursorDiskKV" in sql and "FROM cursorDiskKV" in sql:
                 assert any(f"'{kind}" in sql for kind in (

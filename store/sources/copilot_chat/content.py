@@ -37,8 +37,8 @@ class Round(NamedTuple):
 
 def words(value: object) -> str:
     """Return a text, or the text of VS Code's Markdown object."""
-    if isinstance(value, dict):
-        value = value.get("value")
+    for _ in range(2):
+        value = value.get("value") if isinstance(value, dict) else value
     return value if isinstance(value, str) else ""
 
 
@@ -192,7 +192,8 @@ def _settle(part: PartDraft, item: dict[str, Any], found: Round | None) -> None:
         marks["in_subagent"] = item["subAgentInvocationId"]
     if item.get("presentation") == "hidden":
         marks["hidden"] = True
-    said = words(item.get("pastTenseMessage")) or words(item.get("invocationMessage"))
+    messages = ("generatedTitle", "pastTenseMessage", "invocationMessage")
+    said = next((told for key in messages if (told := words(item.get(key)))), "")
     if said:
         marks["title"] = said
     if marks:

@@ -93,6 +93,9 @@ def chat_draft(
               if "model" in each.metadata and "hidden_at" not in each.metadata]  # fmt: skip
     draft.model = models[-1] if models else _selected(state)
     draft.metadata["backscroll"] = _extra(draft, state, live)
+    branch = string(mapping(state.get("repoData")).get("localBranch"))
+    if branch is not None:
+        draft.metadata["git_branch"] = branch
     ended = state_of(live[-1]) if live else "complete"
     activity = {
         "pending": ("running", "guessed"),

@@ -33,7 +33,8 @@ from store.sources.cursor.bubbles import (
 from store.sources.cursor.workspaces import KIND, STORAGE, Workspaces, place_at
 
 COMPOSER, BUBBLE = "composerData:", "bubbleId:"
-HEADERS = "composerHeaders"
+HEADERS, LIST = "composerHeaders", "composer.composerHeaders"
+"""The table of chats, and the key of the list that was there before."""
 CHILD = "child:"
 """Fact: a chat is another one's helper, or one of its candidates."""
 _SECRET = "encryptionkey"
@@ -61,12 +62,14 @@ class Editor:
         workspaces: The lists of chats of its workspaces.
         library: Has what chats say of others.
         depends: Takes what the chat tells others, and would want to know of them.
+        listed: What the list says of the chat; empty where it does not have it.
     """
 
     user: str | None
     workspaces: Workspaces
     library: Library
     depends: Depends
+    listed: dict[str, Any]
 
 
 def read_chat(
@@ -142,7 +145,7 @@ class _Chat:
     ) -> None:
         self._connection, self._session, self._editor = connection, session, editor
         self._data, self._head = data, head
-        self._told = mapping(decoded(head.get("value")))
+        self._told = mapping(decoded(head.get("value"))) or editor.listed
         self._edits = 0
         self._orphans: dict[str, tuple[dict[str, Any], int]] = {}
         self._missing = self._unreadable = 0
@@ -372,7 +375,9 @@ class _Chat:
     def _say(self, draft: SessionDraft, made: Messages) -> None:
         """Add mode, model, counts and what the chat does now."""
         data, extra = self._data, draft.metadata["backscroll"]
-        archived = data.get("isArchived") is True or number(self._head.get("isArchived")) > 0
+        archived = number(self._head.get("isArchived")) > 0 or any(
+            told.get("isArchived") is True for told in (data, self._told)
+        )
         draft.archived_at = draft.updated_at if archived else None
         mode = data.get("unifiedMode")
         mode = string(mode) or _MODES.get(number(mode)) or string(data.get("forceMode"))

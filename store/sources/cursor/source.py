@@ -16,7 +16,7 @@ from typing import Any
 
 from store.errors import StoreError
 from store.sources.base.database_source import DatabaseSource
-from store.sources.base.databases import columns, rows, stamp_of_rows
+from store.sources.base.databases import columns, decoded, rows, stamp_of_rows
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import first_record
 from store.sources.base.growing import (
@@ -37,10 +37,10 @@ from store.sources.base.protocol import (
     Reading,
     Unit,
 )
-from store.sources.base.values import ms_or_0
+from store.sources.base.values import mapping, ms_or_0
 from store.sources.base.vscode import STATE, host_folders
 from store.sources.cursor.cli import META, STORE, is_chat, read_cli_chat, stamps_of
-from store.sources.cursor.ide import BUBBLE, COMPOSER, HEADERS, Editor, above, read_chat
+from store.sources.cursor.ide import BUBBLE, COMPOSER, HEADERS, LIST, Editor, above, read_chat
 from store.sources.cursor.transcripts import (
     FOLDER,
     PROJECTS,
@@ -91,6 +91,8 @@ class CursorSource(DatabaseSource):
         self._library: Library = NoLibrary()
         self._roots: list[Path] = []
         self._ids: dict[str, tuple[list[FileStamp], frozenset[str]]] = {}
+        self._written: dict[str, tuple[int, dict[str, int]]] = {}
+        self._lists: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {}
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into for what chats say of others."""
@@ -103,7 +105,8 @@ class CursorSource(DatabaseSource):
         if not named and config and sys.platform not in ("darwin", "win32"):
             own = expanded(config) / "cursor"
         users = [host for host in host_folders(environment, home) if host.parent.name == HOST]
-        self._roots = list(dict.fromkeys([own, *users]))
+        older = [home / ".cursor"] if (home / ".cursor").is_dir() else []
+        self._roots = list(dict.fromkeys([own, *users, *older]))
         return self._roots
 
     # --- what a path is
@@ -218,25 +221,76 @@ class CursorSource(DatabaseSource):
             path: Its file.
             problems: Takes what is damaged.
         """
-        heads = _heads(connection)
-        counted = _counted(connection)
+        heads = self._listed_before(connection, path) | _heads(connection)
+        is_small = path.stat().st_size <= _LARGE
+        counted = _counted(connection) if is_small else {}
+        newest = {} if is_small else self._newest(connection, path)
         listed = connection.execute(
             "SELECT key, rowid FROM cursorDiskKV WHERE key >= ? AND key < ? AND value IS NOT NULL",
             (COMPOSER, above(COMPOSER)),
         ).fetchall()
         rowids = {str(key).removeprefix(COMPOSER): rowid for key, rowid in listed}
-        written = {name: max(rowid, counted.get(name, (0, 0, 0))[1])
-                   for name, rowid in rowids.items()}  # fmt: skip
-        small = path.stat().st_size <= _LARGE
-        recent = sorted(written, key=lambda name: written[name])
-        measured = set(recent if small else recent[-_RECENT:])
+        recent = sorted(rowids, key=lambda name: max(rowids[name], newest.get(name, 0)))
+        measured = set(recent if is_small else recent[-_RECENT:])
         for name, rowid in sorted(rowids.items()):
-            head, held = heads.get(name, {}), counted.get(name, (0, 0, 0))
+            head, held = heads.get(name, {}), counted.get(name, (newest.get(name, 0), 0, 0))
             size = _measure(connection, name) if name in measured else 0
             at = max(ms_or_0(head.get("lastUpdatedAt")), ms_or_0(head.get("recency")))
             sign = (rowid, held, size, sorted(head.items()))
-            stamp = stamp_of_rows(path, sign, at=at, size=_BYTES_PER_BUBBLE * (1 + held[0]))
+            weight = _BYTES_PER_BUBBLE * (1 + (held[0] if is_small else 0))
+            stamp = stamp_of_rows(path, sign, at=at, size=weight)
             yield Unit(f"{path.name}/{name}", (stamp,), at)
+
+    def _newest(self, connection: sqlite3.Connection, path: Path) -> dict[str, int]:
+        """Return the number of the row that was written last of each chat's bubbles.
+
+        Only rows since the last time are looked at: one that is written again gets a new number.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+        """
+        (top,) = connection.execute("SELECT max(rowid) FROM cursorDiskKV").fetchone()
+        last, found = self._written.get(str(path), (0, {}))
+        if not last or (top or 0) < last:
+            found = {name: held[1] for name, held in _counted(connection).items()}
+        else:
+            # Without the plus, all bubbles would be looked through by their keys.
+            for key, rowid in connection.execute(
+                "SELECT key, rowid FROM cursorDiskKV"
+                " WHERE rowid > ? AND +key >= ? AND +key < ? ORDER BY rowid",
+                (last, BUBBLE, above(BUBBLE)),
+            ):
+                found[str(key).removeprefix(BUBBLE).partition(":")[0]] = rowid
+        self._written[str(path)] = top or 0, found
+        return found
+
+    def _listed_before(
+        self, connection: sqlite3.Connection, path: Path
+    ) -> dict[str, dict[str, Any]]:
+        """Return what the list says of chats that was there before the table of chats.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+        """
+        if not columns(connection, "ItemTable"):
+            return {}
+        sign = connection.execute(
+            "SELECT rowid, length(value) FROM ItemTable WHERE key = ?", (LIST,)
+        ).fetchone()
+        known = self._lists.get(str(path))
+        if known is None or known[0] != sign:
+            row = connection.execute(
+                "SELECT value FROM ItemTable WHERE key = ?", (LIST,)
+            ).fetchone()
+            given = mapping(decoded(row[0] if row is not None else None)).get("allComposers")
+            entries = {
+                str(entry.get("composerId")): entry
+                for entry in map(mapping, given if isinstance(given, list) else ())
+            }
+            known = self._lists[str(path)] = sign, entries
+        return known[1]
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the chats that changed databases, files and folders belong to."""
@@ -314,7 +368,8 @@ class CursorSource(DatabaseSource):
         """
         user = str(path.parent.parent) if path.parent.name == GLOBAL else None
         depends = Depends()
-        editor = Editor(user, self._workspaces, self._library, depends)
+        listed = self._listed_before(connection, path).get(session_id, {})
+        editor = Editor(user, self._workspaces, self._library, depends, listed)
         draft, session = read_chat(connection, path, session_id, editor)
         return Reading(
             [draft] if draft is not None else [], session.problems, unit.stamps,
