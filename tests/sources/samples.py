@@ -80,7 +80,7 @@ SAMPLES = (
     Sample("vibe", "vibe/session", home=".vibe/logs/session"),
     Sample("gptme", "gptme/logs", home=".local/share/gptme/logs"),
     Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
-    Sample("kimi", "kimi/kimi-code/sessions", home=".kimi-code/sessions"),
+    Sample("kimi", "kimi/kimi-code/sessions", home=".kimi-code/sessions", ids=("id", "uuid")),
     Sample("amp", "amp/threads", home=".local/share/amp/threads", ids=("messageId",)),
     Sample("continue", "continue/sessions", home=".continue/sessions", ids=("sessionId",)),
     Sample("cline", "cline/sdk", home=".cline/data", ids=("id",)),

@@ -227,6 +227,8 @@ class Messages:
         """Return the step that a record is of; a new one where its beginning is missing."""
         name = string(event.get("stepUuid"))
         step = self._steps.get(name) if name is not None else self._step
+        if step is None and self._step is not None and self._step.answer is None:
+            step = self._step  # It began without a name.
         if step is None:
             step = self._begin_step(record, name, at)
             if name is not None:
