@@ -36,6 +36,7 @@ from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.openhands import OpenHandsSource
 from store.sources.pi import PiSource
 from store.sources.qwen import QwenSource
+from store.sources.swe_agent import SweAgentSource
 from store.sources.vibe import VibeSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
@@ -77,6 +78,7 @@ def all_sources() -> tuple[Source, ...]:
         LanggraphSource(),
         ChatgptSource(),
         ClaudeAiSource(),
+        SweAgentSource(),
     )
 
 

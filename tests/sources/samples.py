@@ -79,6 +79,7 @@ SAMPLES = (
     Sample("kiro", "kiro/home/.local/share/kiro-cli"),
     Sample("vibe", "vibe/session", home=".vibe/logs/session"),
     Sample("gptme", "gptme/logs", home=".local/share/gptme/logs"),
+    Sample("swe-agent", "swe-agent", home=".config/mini-swe-agent"),
     Sample("droid", "droid/sessions", home=".factory/sessions", ids=("id", "parentId")),
     Sample("kimi", "kimi/kimi-code/sessions", home=".kimi-code/sessions", ids=("id", "uuid")),
     Sample("amp", "amp/threads", home=".local/share/amp/threads", ids=("messageId",)),
