@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from store.text.masking import masked
+from typing import NamedTuple
 
 MOST_CHOICES = 5
 """How many of the matches are listed."""
@@ -19,6 +17,8 @@ class BackscrollError(Exception):
 
     def __init__(self, *words: object) -> None:
         """Take the message."""
+        from store.text.masking import masked
+
         super().__init__(*(masked(word) if isinstance(word, str) else word for word in words))
 
 
@@ -47,8 +47,7 @@ def no_message(name: str, session_id: str) -> NotFound:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One of several matches of a name.
 
     Attributes:

@@ -9,8 +9,8 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from store.system.records import record
 from store.system.streams import silence_streams
 from tui.start.wanted import Place
 from tui.words.commands import COMMAND_NAMES
@@ -20,7 +20,7 @@ _WORDS = (*COMMAND_NAMES, "help", "version")
 """First arguments that are no target; behind ``--`` they are files or folders of that name."""
 
 
-@dataclass(slots=True)
+@record
 class Request:
     """What the browser is asked to show.
 

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from store.activity.states import (
     ALIVE,
     GONE,
@@ -31,6 +29,7 @@ from store.activity.states import (
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.system.processes import host_name, is_alive, lock_is_held
+from store.text.stored_json import array_of, loads
 
 if TYPE_CHECKING:
     from store.rows import SessionRow
@@ -141,13 +140,13 @@ def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mappi
         f" AND {db.form.fact('s', 'lineage.kind')} = 'subagent')"
         " SELECT line.id, depth, l.state, l.since, l.process_json, l.watcher_json, l.seen_at"
         " FROM line JOIN live_activity l ON l.session_id = line.at ORDER BY depth DESC",
-        {"1": orjson.dumps(list(session_ids)).decode()},
+        {"1": array_of(session_ids)},
     ).fetchall()
     found: dict[str, Mapping[str, Any]] = {}
     for session_id, depth, state, since, process, watcher, seen_at in rows:
-        if is_alive(orjson.loads(watcher)) is not False:
+        if is_alive(loads(watcher)) is not False:
             own = {"state": ALIVE if depth and state != GONE else state, "from": "stored"}
-            found[session_id] = orjson.loads(process) | own | {"since": since, "seen": seen_at}
+            found[session_id] = loads(process) | own | {"since": since, "seen": seen_at}
     return found
 
 
@@ -448,7 +447,7 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     """
     if not session_ids:
         return {}
-    ids = orjson.dumps(list(session_ids)).decode()
+    ids = array_of(session_ids)
     newest = (
         "(SELECT n.id FROM chat_messages n WHERE n.session_id = ids.value AND {condition}"
         " ORDER BY n.created_at DESC, n.id DESC LIMIT 1)"

@@ -28,17 +28,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from store.engine.companions import Signature, Way, beside, copy_aside, signature, size_of
 from store.errors import StoreError
+from store.system.records import record
 
 MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -169,7 +168,7 @@ def choose_way(path: Path, header: Header, *, ours: bool) -> Way:
     return "copy" if wal > 0 else "immutable"
 
 
-@dataclass(slots=True)
+@record
 class Opened:
     """A read connection.
 
@@ -196,6 +195,8 @@ class Opened:
         if self.made_wal and size_of(beside(self.path, "-wal")) == 0:
             _leave_as_last(self.path)
         if self.scratch is not None:
+            import shutil
+
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
@@ -288,6 +289,8 @@ def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]
         connection = connect(scratch / path.name, "mode=rw")
         opened = Opened(path, connection, "copy", sign, scratch)
     except BaseException:
+        import shutil
+
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     try:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Literal
 
 from store.errors import StoreError
-from store.system.processes import is_alive
 
 Way = Literal["live", "immutable", "copy"]
 """How a database is opened for reading; ``store.engine.access`` describes each."""
@@ -76,6 +73,10 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
     Raises:
         StoreError: The file kept changing, or could not be copied.
     """
+    # Imported here, as the first rows of a list are read from the file itself.
+    import shutil
+    import tempfile
+
     from store.system.locations import private_folder, scratch_dir
 
     copies = private_folder(scratch_dir() / "copies")
@@ -103,6 +104,10 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
 
 def _sweep(copies: Path) -> None:
     """Remove the copies of processes that have ended."""
+    import shutil
+
+    from store.system.processes import is_alive
+
     for folder in copies.iterdir():
         owner = folder.name.partition("-")[0]
         if not owner.isdigit():

@@ -13,7 +13,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -28,10 +27,10 @@ from store.engine.access import (
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, FormName, detect_form
-from store.engine.rebuilt import not_ordinary, open_rebuilt
 from store.engine.transactions import explained, is_full, transaction
 from store.errors import Refused, StoreError
 from store.system.paths import real_path
+from store.system.records import record
 
 __all__ = ["Database", "Form", "FormName", "detect_form", "in_transaction", "open_database"]
 
@@ -41,7 +40,7 @@ T = TypeVar("T")
 READING = "opened read only"
 
 
-@dataclass(slots=True)
+@record
 class Database:
     """An open connection with the form of its file.
 
@@ -173,11 +172,14 @@ def _open_reading(path: Path, header: Header) -> Database:
     reason = _why_read_only(path, form)
     if damage:
         reason = f"the schema of {path} is damaged ({damage[-1]}), so it is {READING}"
-    elif form.name != "own" and (odd := not_ordinary(opened.connection)):
-        reason = f"{', '.join(odd)} of {path}: not an ordinary table, so the file is {READING}"
-        opened.close()
-        opened = open_rebuilt(real)
-        schema.apply_pragmas(opened.connection)
+    elif form.name != "own":
+        from store.engine.rebuilt import not_ordinary, open_rebuilt  # Only for a host's file.
+
+        if odd := not_ordinary(opened.connection):
+            reason = f"{', '.join(odd)} of {path}: not an ordinary table, so the file is {READING}"
+            opened.close()
+            opened = open_rebuilt(real)
+            schema.apply_pragmas(opened.connection)
     if opened.no_space and reason is None:
         reason = f"{_no_space(path)}, so it is {READING}; free some space to change it"
     return Database(path, opened.connection, form, reason or READING, reason, opened)

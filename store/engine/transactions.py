@@ -7,7 +7,6 @@ says what to do.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -133,6 +132,8 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
 
 def is_full(path: Path) -> bool:
     """Return whether a file's disk has no room for a page and SQLite's index of it."""
+    import shutil
+
     try:
         return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
     except OSError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-import orjson
-
 from store.activity.judgement import Known, judged_all, live_activities, stored_activity
 from store.activity.states import BY_URGENCY
 from store.engine.database import Database
@@ -16,6 +14,7 @@ from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys
 from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery, ListRow
+from store.text.stored_json import array_of
 
 RECENT_MS = 86_400_000
 """Sessions that were idle for longer are not counted as active."""
@@ -55,7 +54,7 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
         " CASE WHEN instr(s.metadata_json, '\"activity\"') THEN s.metadata_json ELSE '' END,"
         " instr(s.metadata_json, '\"source\":') > 0"
         " FROM json_each($1) j JOIN chat_sessions s ON s.rowid = j.value",
-        {"1": orjson.dumps(list(rowids)).decode()},
+        {"1": array_of(rowids)},
     ).fetchall()
     live = live_activities(db, [session_id for _, session_id, *_ in read])
     known = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from store.engine.database import Database
@@ -19,13 +18,14 @@ from store.queries.helpers import without_helpers
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
 from store.queries.workspaces import names_of
+from store.system.records import field, record
 
 _QUARTER_HOUR = 900_000
 LAST_SECOND = 253_402_214_400
 """Of the years of four digits, a day to spare; a host may count in smaller units."""
 
 
-@dataclass(slots=True)
+@record
 class ListKeys:
     """All sessions of a list, one entry each, in the order of the sort.
 

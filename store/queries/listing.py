@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
-
-import orjson
 
 from store.activity.judgement import live_activities
 from store.engine.database import Database
 from store.engine.values import Column, amount, decoded, number, number_or_none, tag_names, text
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
+from store.system.records import field, fields, record
+from store.text.stored_json import array_of
 
 
 class ListQuery(NamedTuple):
@@ -64,7 +63,7 @@ def _model_id(value: Column) -> str | None:
     return _text(decoded(text(value)).get("model_id"))
 
 
-@dataclass(slots=True)
+@record
 class ListRow:
     """What the list draws of one session; each field declares where it is read from.
 
@@ -118,7 +117,7 @@ class ListRow:
     own_cost: tuple[float, bool] | None = None
 
 
-_READ = [each.metadata for each in fields(ListRow) if each.metadata]
+_READ = [each.metadata for each in fields(ListRow).values() if each.metadata]
 _COLUMNS = [each["sql"] for each in _READ if "sql" in each]
 # Of each field, where its value is among the decoded metadata (0) and the columns, and how it
 # is read.
@@ -175,6 +174,6 @@ def rowids_of(db: Database, session_ids: Collection[str]) -> dict[str, int]:
     """Return the rowids of the sessions that are in the store, by id."""
     rows = db.connection.execute(
         "SELECT s.id, s.rowid FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value",
-        (orjson.dumps(list(session_ids)).decode(),),
+        (array_of(session_ids),),
     )
     return dict(rows.fetchall())

@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
-
-import platformdirs
 
 APP = "backscroll"
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
 
-def _folder(variable: str, fallback: str) -> Path:
-    """Return ``$variable/backscroll`` if the variable is an absolute path, else the fallback."""
-    named = os.environ.get(variable, "")
-    return Path(named) / APP if os.path.isabs(named) else Path(fallback)
+_BY_XDG = {"data": "~/.local/share", "config": "~/.config", "cache": "~/.cache",
+           "state": "~/.local/state"}
+"""The defaults of the XDG specification."""
+
+
+def _folder(kind: str) -> Path:
+    """Return ``$XDG_<KIND>_HOME/backscroll`` if that is an absolute path, else the platform's."""
+    named = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
+    if os.path.isabs(named):
+        return Path(named) / APP
+    if not named and sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
+        # As platformdirs says; its import takes 3 ms of each start.
+        return Path(os.path.expanduser(_BY_XDG[kind])) / APP
+    import platformdirs
+
+    return Path(getattr(platformdirs, f"user_{kind}_dir")(APP, appauthor=False))
 
 
 def data_dir() -> Path:
     """Return the folder of the library and other data that cannot be recreated."""
-    return _folder("XDG_DATA_HOME", platformdirs.user_data_dir(APP, appauthor=False))
+    return _folder("data")
 
 
 def config_dir() -> Path:
     """Return the folder of ``config.toml``."""
-    return _folder("XDG_CONFIG_HOME", platformdirs.user_config_dir(APP, appauthor=False))
+    return _folder("config")
 
 
 def cache_dir() -> Path:
     """Return the folder of data that can be recreated, such as stores of opened sources."""
-    return _folder("XDG_CACHE_HOME", platformdirs.user_cache_dir(APP, appauthor=False))
+    return _folder("cache")
 
 
 def state_dir() -> Path:
     """Return the folder of the log and the saved layout."""
-    return _folder("XDG_STATE_HOME", platformdirs.user_state_dir(APP, appauthor=False))
+    return _folder("state")
 
 
 def library_path() -> Path:

@@ -7,9 +7,10 @@ not follow.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
-
-import orjson
 
 MOST_LEVELS = 200
 """How deep a value may be nested; what is deeper counts as damaged and is shown as text."""
@@ -22,17 +23,38 @@ class DamagedJson(ValueError):
 def loads(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
-    What orjson refuses (a lone surrogate, NaN) the standard library reads.
+    What orjson refuses (a lone surrogate, NaN) the standard library reads, and all of it while
+    orjson is not loaded.
 
     Raises:
         DamagedJson: The text is no JSON, or is nested deeper than ``MOST_LEVELS``.
     """
+    orjson = _orjson()
     try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        value = _loads_slowly(text) if orjson is None else orjson.loads(text)
+    except ValueError:
         value = _loads_slowly(text)
     refuse_deep(text, value)
     return value
+
+
+def array_of(values: Iterable[str | int]) -> str:
+    """Return a JSON array, for SQLite's ``json_each``."""
+    orjson = _orjson()
+    if orjson is not None:
+        array: str = orjson.dumps(list(values)).decode()
+        return array
+    import json
+
+    return json.dumps(list(values))
+
+
+def _orjson() -> ModuleType | None:
+    """Return the faster library where it is loaded, as by all that reads more than a page.
+
+    Its import takes 8 ms, more than all else that the first page of a list needs.
+    """
+    return sys.modules.get("orjson")
 
 
 def refuse_deep(text: str | bytes, value: Any) -> None:
@@ -50,7 +72,6 @@ def refuse_deep(text: str | bytes, value: Any) -> None:
 
 
 def _loads_slowly(text: str | bytes) -> Any:
-    # Hardly ever wanted, so the first paint does without.
     import json
 
     try:
@@ -79,6 +100,8 @@ def _is_deep(value: Any) -> bool:
 
 def readable_json(value: Any) -> str:
     """Return a value as indented JSON for people; half surrogate pairs are escaped."""
+    import orjson
+
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except TypeError:

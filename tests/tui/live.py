@@ -17,6 +17,7 @@ from store.engine.database import Database, open_database
 from store.queries import activities, transcript
 from store.queries.counting import counts
 from store.queries.listing import ListRow
+from store.system.records import fields
 from tests.store.talks import Talk, make_store
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
@@ -244,4 +245,4 @@ def _check_list(shown: Live, db: Database) -> None:
 
 
 def _without_turns(row: ListRow) -> dict[str, object]:
-    return {name: getattr(row, name) for name in row.__slots__ if name != "turns"}
+    return {name: getattr(row, name) for name in fields(ListRow) if name != "turns"}

@@ -12,9 +12,9 @@ Text in a run is drawable: it went through ``tui.kit.text`` and holds no newline
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from store.system.records import record
 from tui.kit.text import Span, cells, fit, one_line
 
 Run = tuple[str, str]
@@ -54,7 +54,7 @@ class Link(NamedTuple):
     part_id: str | None = None
 
 
-@dataclass(slots=True)
+@record
 class Line:
     """One row of the screen.
 
@@ -316,7 +316,7 @@ class Finds(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@record
 class Hits:
     """Where a pattern matches in lines.
 

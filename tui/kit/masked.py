@@ -6,7 +6,6 @@ guard masks what was forgotten, row by row.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ def mask_view(masking: Masking | None) -> None:
     if masking is None:
         _masks = _row_masks = None
         return
+    from dataclasses import replace
+
     from store.sharing.masks import Masks
 
     _masks, _row_masks = Masks(masking), Masks(replace(masking, home=False))

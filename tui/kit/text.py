@@ -8,11 +8,10 @@ as it was, and it is linear in the length of any text.
 from __future__ import annotations
 
 import re
-
-from rich.cells import cached_cell_len, cell_len, split_graphemes
+from functools import lru_cache
 
 from store.text.neutral import STAND_IN, neutral
-from tui.kit.glyphs import glyphs
+from tui.kit.glyphs import ASCII, UNICODE, glyphs
 
 TAB_COLUMNS = 4
 _WIDTH_CHANGERS = re.compile(
@@ -28,6 +27,8 @@ _UNSETTLED = re.compile(
     "\U0001fada-\U0001fadf\U0001fae8-\U0001faef\U0001faf7-\U0001faff]"
 )
 """Letters of flags, and emoji that are newer than Unicode 14: 0 to 4 columns, by terminal."""
+_ONE_CELL = frozenset("".join((*UNICODE, *ASCII, *map(chr, range(0x20, 0x7F)))))
+"""Our own glyphs and ASCII, which take a cell each."""
 _SPACES = re.compile(r"\s+")
 
 
@@ -57,7 +58,17 @@ def one_row(text: str) -> str:
 
 def cells(text: str) -> int:
     """Return how many columns cleaned text takes."""
-    return len(text) if text.isascii() else cell_len(text)
+    return len(text) if text.isascii() else _wide_cells(text)
+
+
+@lru_cache(maxsize=4096)
+def _wide_cells(text: str) -> int:
+    """Return the same of a text that is not all ASCII; Rich is loaded for what is not ours."""
+    if _ONE_CELL.issuperset(text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
@@ -93,6 +104,8 @@ def _offset_at(text: str, width: int) -> int:
     """Return how many characters of the text fit in a width."""
     if text.isascii():
         return min(len(text), width)
+    from rich.cells import split_graphemes
+
     used = 0
     for start, _end, size in split_graphemes(text[: 2 * width + 8])[0]:
         used += size
@@ -143,6 +156,8 @@ def break_cells(text: str, width: int) -> list[Span]:
         return [(0, len(text))]
     if text.isascii():
         return [(at, min(at + width, len(text))) for at in range(0, len(text), width)]
+    from rich.cells import cached_cell_len
+
     spans: list[Span] = []
     start = used = 0
     # No joiner is left in cleaned text: what combines takes no cell, and stays in its row.
@@ -182,6 +197,8 @@ def _wrap_ascii(text: str, width: int) -> list[Span]:
 
 
 def _wrap_wide(text: str, width: int) -> list[Span]:
+    from rich.cells import split_graphemes
+
     spans: list[Span] = []
     start = used = ink_end = 0
     chance: tuple[int, int, int] | None = None  # row end, next start, columns up to there

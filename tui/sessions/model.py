@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
 from store.queries.list_keys import ListKeys
+from store.system.records import field, record
 
 FOLD_BEYOND = 4
 """A session with more children than this starts folded."""
@@ -34,7 +34,7 @@ class GroupSpan(NamedTuple):
     sessions: int
 
 
-@dataclass(slots=True)
+@record
 class ListModel:
     """The entries of a list, in the order they are shown; one a session that is not folded.
 

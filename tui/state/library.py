@@ -6,10 +6,8 @@ imported; ``ready`` then opens the ``Store``, and later reads go through its thr
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -17,9 +15,12 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from store.engine.companions import same_file, signature
 from store.engine.database import Database, open_database
 from store.system.clock import Clock, system_clock
+from store.system.records import record
 from tui.state.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
+    import asyncio
+
     from store.engine.server_url import Root
     from store.store import Store
     from tui.start.making import Making
@@ -28,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@record
 class Library:
     """An open store with its name.
 
@@ -57,7 +58,7 @@ class Library:
     is_copy: bool = False
     clock: Clock = system_clock
     _store: Store | None = None
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _one_opens: asyncio.Lock | None = None
 
     @classmethod
     def open(cls, path: Path, name: str, *, clock: Clock = system_clock) -> Library:
@@ -96,10 +97,20 @@ class Library:
         """Whether the asynchronous store is open."""
         return self._store is not None
 
+    def _opening(self) -> asyncio.Lock:
+        """Return the lock of whoever opens or closes connections."""
+        import asyncio  # Here and below: the first rows do without it.
+
+        if self._one_opens is None:
+            self._one_opens = asyncio.Lock()
+        return self._one_opens
+
     async def ready(self) -> Store:
         """Return the asynchronous store, opened when it was not yet."""
-        async with self._opening:
+        async with self._opening():
             if self._store is None:
+                import asyncio
+
                 module = await asyncio.to_thread(import_module, "store.store")
                 self._store = await module.Store.open(
                     self.path, clock=self.clock, read_only=self.limits.read_only)
@@ -124,6 +135,8 @@ class Library:
         Raises:
             StoreError: What is there now is no store.
         """
+        import asyncio
+
         opened = self.database.opened
         if opened is None or not same_file(opened.signature, signature(opened.path, opened.way)):
             fresh = await asyncio.to_thread(open_database, self.path, write=False)
@@ -131,7 +144,7 @@ class Library:
             stale.close()
             return
         # The same file with another -wal: whoever is open holds on to the one that is gone.
-        async with self._opening, self._store.none_open() if self._store else nullcontext():
+        async with self._opening(), self._store.none_open() if self._store else nullcontext():
             self.database.close()
             self.database = await asyncio.to_thread(open_database, self.path, write=False)
 
@@ -139,7 +152,7 @@ class Library:
         """Close every connection and thread; one that is being opened is waited for."""
         if self.making is not None:
             self.making.stop()
-        async with self._opening:
+        async with self._opening():
             if self._store is not None:
                 await self._store.close()
         self.database.close()

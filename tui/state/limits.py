@@ -6,15 +6,14 @@ web page, which must not become a shell; a page that is read only writes no file
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 BY_OPTION = "Read only: Backscroll was started with --read-only"
 BY_SETTING = "Read only: read_only is set in config.toml"
 NO_PROGRAMS = "A web page cannot start other programs"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What is off in this run of the browser.
 
     Attributes:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from store.queries.list_options import (
     DEFAULT_GROUP,
@@ -21,12 +18,14 @@ from store.queries.list_options import (
 )
 from store.system.locations import private_folder, state_dir
 from store.system.paths import read_regular, real_path
+from store.system.records import field, record
+from store.text.stored_json import loads
 from tui.state.layout import PANES, LayoutState, PaneName
 
 MOST_PLACES = 300
 
 
-@dataclass(slots=True)
+@record
 class ViewState:
     """What is remembered.
 
@@ -73,10 +72,7 @@ def load_state(
         sort: How the list is sorted where the file does not have it.
         group: How it is grouped there.
     """
-    try:
-        found = orjson.loads(read_regular(path))
-    except (OSError, ValueError):
-        found = None
+    found = _document(path)
     if not isinstance(found, dict):
         return ViewState(sort=sort, group=group)
     layout = found.get("layout")
@@ -90,6 +86,21 @@ def load_state(
         folds={k: v for k, v in _table(found, "folds").items() if isinstance(v, bool)},
         places=_table(found, "places"),
     )
+
+
+def _document(path: Path) -> Any:
+    """Return what is in a state file; None where it is missing or damaged."""
+    try:
+        text = read_regular(path).decode()
+        found = loads(text)
+        if "\\ud" in text.lower():
+            import json
+
+            # Half a surrogate pair could be neither asked for nor kept.
+            json.dumps(found, ensure_ascii=False).encode()
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def save_state(path: Path, state: ViewState) -> None:
@@ -114,6 +125,8 @@ def write_whole(path: Path, document: object) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    import orjson  # 8 ms, which the first rows do not wait for
+
     private_folder(path.parent)
     draft = path.with_suffix(f".{os.getpid()}.new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
