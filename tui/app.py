@@ -31,22 +31,26 @@ from tui.keys.pane import CommandOwner, owners_of
 from tui.kit.guard import Guard
 from tui.kit.key_hints import take_keys
 from tui.kit.masked import is_view_masked, mask_view
+from tui.kit.palette import default_theme
 from tui.kit.text import clean, fit_middle
-from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
+from tui.kit.theme import OWN_THEMES, palette_of, selection_variables
 from tui.live.indexing import Indexing
 from tui.live.syncing import Syncing
 from tui.messages import ProblemOccurred
 from tui.start import problems
 from tui.state.library import Library
-from tui.state.view_state import ViewState, load_state, save_state, state_path
+from tui.state.view_state import ViewState, remembered_state, save_state, state_path
 
 if TYPE_CHECKING:
+    from textual.driver import Driver
+
     from store.config import Config, Settings
     from tui.host import EveryScreen, Rewound, WayBack
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.search.model import SearchModel
     from tui.search.tour import Tour
+    from tui.start.begin import Begun
     from tui.start.making import Making
     from tui.start.wanted import Place
     from tui.state.places import Places
@@ -94,7 +98,7 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     def __init__(
         self, library: Library, settings: Settings, *, poll_ms: int | None = None,
-        rows_first: bool = False,
+        state: ViewState | None = None, begun: Begun | None = None,
     ) -> None:
         """Make the app.
 
@@ -102,16 +106,17 @@ class BackscrollApp(CommandOwner, CommandApp):
             library: The store, open.
             settings: The config, as ``quick_config`` reads it.
             poll_ms: Between two looks at the store; None takes the config's.
-            rows_first: Show the first rows before the main screen is loaded, where there are
-                any; what is typed meanwhile waits for it.
+            state: What was remembered; None reads it.
+            begun: What is on the screen already; what is typed meanwhile waits for the main
+                screen.
         """
         self.guard = Guard()
         # Textual asks for the variables of a theme of its own before ours is chosen.
         self._themed = False
         self.loop: asyncio.AbstractEventLoop | None = None
+        self._begun = begun
         super().__init__()
         self._main: MainScreen | None = None
-        self._rows_first = rows_first
         self.library = library
         self.settings = settings
         self._commands: CommandTable | None = None
@@ -125,10 +130,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._toasts_shown: list[ShownToast] = []
         self._syncing = Syncing(library.path, self._show_sync, self.report)
         self._indexing = Indexing(library.path, self.report)
-        self.view_state: ViewState = load_state(
-            state_path(library.path), sort=settings.ui.sort, group=settings.ui.group
-        )
-        self.view_state.helpers = settings.ui.helpers
+        self.view_state: ViewState = state or remembered_state(library.path, settings.ui)
         self._poll_ms = settings.live.poll_ms if poll_ms is None else poll_ms
         self._mask_view(settings.masks.view)
         for theme in OWN_THEMES:
@@ -268,40 +270,40 @@ class BackscrollApp(CommandOwner, CommandApp):
         await self.main.watcher.show_written()
 
     def get_default_screen(self) -> Screen[None]:
-        """Make the main screen, or one with the first rows until that one is loaded."""
+        """Make the main screen."""
         leave_to_watcher(self.library.path)
-        plain = self.library.making is None and self.library.headline is None
-        if self._rows_first and plain and self.library.workspace is None:
-            from tui.sessions.first_page import read_first_page
-
-            page = read_first_page(self.library, self.view_state)
-            if page.rows:
-                from tui.main.first_screen import FirstScreen
-
-                self.inputs.pause()
-                return FirstScreen(self.library, self.view_state, page)
-        return self._make_main()
-
-    def _make_main(self) -> MainScreen:
         from tui.live.watcher import Pace
         from tui.main.screen import MainScreen
 
         live = self.settings.live
         pace = Pace(self._poll_ms, live.unfocused_poll_ms, live.repaint_ms)
-        self._main = MainScreen(self, self.view_state, pace)
+        page = None
+        if self._begun is not None:
+            page = self._begun.page
+            self.inputs.pause()
+        self._main = MainScreen(self, self.view_state, pace, page)
         return self._main
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver, one that draws over what is on the screen already."""
+        if self._begun is None:
+            return super().get_driver_class()
+        from tui.start.driver import driver_on
+
+        return driver_on(self._begun.terminal)
 
     def on_load(self) -> None:
         """Say where the app can be reached from other threads."""
         self.loop = asyncio.get_running_loop()
 
-    async def on_ready(self) -> None:
-        """Load what the first paint did not need, now that it is on the screen."""
+    def on_mount(self) -> None:
+        """Be ready to be stopped before there is anything to see."""
         from tui.start.stopped import start_anew_when_continued
 
         start_anew_when_continued(self)
-        if self._main is None:
-            await self.push_screen(self._make_main())
+
+    async def on_ready(self) -> None:
+        """Load what the first paint did not need, now that it is on the screen."""
         self.call_after_refresh(self._after_first_paint)
 
     def _after_first_paint(self) -> None:

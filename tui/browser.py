@@ -118,13 +118,28 @@ def browse(request: Request, *, in_page: bool = False) -> int:
 
         print(f"backscroll: {of_file(error)}", file=sys.stderr)
         return 1
-    from tui.app import BackscrollApp
+    from store.activity.judgement import leave_to_watcher
     from tui.start.hangup import end_in_order
+    from tui.state.view_state import remembered_state
 
-    app = BackscrollApp(library, settings, rows_first=True)
-    app.first_place = request.place
-    end_in_order(app, sys.stdin.fileno())
-    app.run(mouse=settings.ui.mouse)
+    leave_to_watcher(library.path)
+    watch = end_in_order(sys.stdin.fileno())
+    state = remembered_state(library.path, settings.ui)
+    begun = None
+    if not in_page:
+        from tui.start.begin import begin
+
+        begun = begin(library, settings, state, watch)
+    try:
+        from tui.app import BackscrollApp
+
+        app = BackscrollApp(library, settings, state=state, begun=begun)
+        app.first_place = request.place
+        watch.app = app
+        app.run(mouse=settings.ui.mouse)
+    finally:
+        if begun is not None:
+            begun.terminal.close()
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)
     # A terminal that has gone away takes nothing; exiting would fail with a code of its own.

@@ -20,6 +20,9 @@ from store.text.neutral import neutral
 
 NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "standard error"}
 
+ALTERNATE_SCREEN = "\x1b[?1049h"
+"""Switches to the alternate screen, which many terminals clear on it, also when they show it."""
+
 
 class Painted(str):
     """Neutral text with this program's escape sequences, which is written unchanged.
@@ -53,6 +56,16 @@ def joined(pieces: Iterable[str], between: str = "") -> Painted:
 def status(text: str) -> Painted:
     """Return text that replaces the cursor's line."""
     return Painted(f"\r\x1b[K{neutral(text)}")
+
+
+def picture(rows: Iterable[Iterable[str]]) -> Painted:
+    """Return text that shows a picture in the alternate screen, whole at once.
+
+    Args:
+        rows: From the top, each as its pieces; what is not ``Painted`` is neutralised.
+    """
+    drawn = [f"\x1b[{at};1H{joined(row)}" for at, row in enumerate(rows, start=1)]
+    return Painted(f"\x1b[?2026h{ALTERNATE_SCREEN}\x1b[?25l{''.join(drawn)}\x1b[?2026l")
 
 
 class SafeStream(io.TextIOBase):

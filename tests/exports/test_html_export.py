@@ -22,7 +22,7 @@ from store.exports.registry import FORMATS
 from store.prices.loading import load_prices
 from tests.exports.exporting import exported, session_id
 from tests.hostile import CORPUS, NEVER, controls, hostile_store, page_attacks
-from tui.kit.theme import DARK, LIGHT
+from tui.kit.palette import DARK, LIGHT
 
 ADDRESS = "http://127.0.0.1:9"
 ELEMENTS = {

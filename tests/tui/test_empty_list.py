@@ -11,7 +11,8 @@ from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
 from tui.kit.text import cells
 from tui.sessions.empty import empty_words
-from tui.sessions.header import ListTitle, Tally
+from tui.sessions.header import ListTitle
+from tui.sessions.header_lines import Tally
 from tui.state.library import Library
 
 

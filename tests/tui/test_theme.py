@@ -12,8 +12,8 @@ from textual.widget import Widget
 from tests.tui.seeded import Said, make_store, text
 from tests.tui.stores import browser, put, settled, some
 from tui.kit.contrast import AA, blend, contrast, readable
-from tui.kit.palette import Palette
-from tui.kit.theme import PALETTES, default_theme, palette_from_theme, palette_of, text_pairs
+from tui.kit.palette import PALETTES, Palette, default_theme
+from tui.kit.theme import palette_from_theme, palette_of, text_pairs
 
 
 def palettes() -> Iterator[tuple[str, Palette]]:

@@ -8,41 +8,19 @@ widget forgot, and keeps the width of its row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import ANSIToTruecolor, LineFilter
 from textual.strip import Strip
 from textual.widget import Widget
 
-from store.text.neutral import STAND_IN, neutral
-from tui.kit.glyphs import ASCII, ascii_only, glyphs
+from store.text.neutral import neutral
 from tui.kit.masked import covered, is_view_masked
-from tui.kit.text import clean
+from tui.kit.text import guarded
 
 MOST_CAUGHT = 20
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
-_NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
-
-
-@lru_cache(maxsize=8192)
-def _shown(text: str) -> str:
-    """Return a text as it may be drawn, in as many columns as Textual counts for it."""
-    shown = clean(text).replace("\n", "\u240a")
-    if glyphs() is ASCII and not shown.isascii():
-        # A byte of a UTF-8 character may be a C1 control to a terminal without Unicode.
-        shown = _NOT_ASCII.sub(lambda found: "?" * cell_len(found[0]), ascii_only(shown))
-    if shown == text:
-        return text
-    width = cell_len(text)
-    if cell_len(shown) > width:
-        # What the text hid took no column, and its stand-ins would push the row on.
-        shown = _NO_CELLS.sub("", shown)
-    return set_cell_size(shown, width)
 
 
 class Guard(LineFilter):
@@ -63,7 +41,7 @@ class Guard(LineFilter):
 
     def guarded(self, strip: Strip) -> Strip:
         """Return the strip; a new one only where something in it was replaced."""
-        if not is_view_masked() and all(_shown(text) == text for text, _, _ in strip):
+        if not is_view_masked() and all(guarded(text) == text for text, _, _ in strip):
             return strip
         return Strip(self._covered(list(map(self._guarded, strip))), strip.cell_length)
 
@@ -81,7 +59,7 @@ class Guard(LineFilter):
         return made
 
     def _guarded(self, segment: Segment) -> Segment:
-        shown = _shown(segment.text)
+        shown = guarded(segment.text)
         if shown == segment.text:
             return segment
         if neutral(segment.text) != segment.text and len(self.caught) < MOST_CAUGHT:

@@ -11,16 +11,11 @@ from rich.style import Style
 from textual.app import App
 from textual.strip import Strip
 
-from tui.kit.glyphs import ASCII, ascii_only, glyphs
 from tui.kit.lines import Line, Run, arrange, slice_runs
-from tui.kit.palette import Palette
-from tui.kit.text import Span, clean
-from tui.kit.theme import MARKED_GROUNDS, RAISED_GROUNDS, palette_of
+from tui.kit.palette import RAISED_GROUNDS, Palette, look_of
+from tui.kit.text import Span, drawable
+from tui.kit.theme import palette_of
 
-_FAINTER = {"text": "muted", "muted": "faint"}
-_BRIGHTER_GROUNDS = frozenset({*RAISED_GROUNDS, *MARKED_GROUNDS})
-_ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
-_ALIASES = {"blank": "text", "thumb": "rule", "mark": "faint"}
 MARGIN = 1
 """Blank cells at both edges of a row."""
 HIT, CURRENT_HIT = "text bold on:hit", "tool bold reverse on:hit"
@@ -56,20 +51,10 @@ class Paint:
         return Style(color=self.palette.text, bgcolor=self.palette.selected)
 
     def _resolve(self, ink: str, ground: str, dimmed: bool) -> Style:
-        role, *flags = ink.split()
-        if dimmed:
-            role = _FAINTER.get(role, role)
-        for flag in flags:
-            if flag.startswith("on:") and (flag == "on:hit" or ground not in RAISED_GROUNDS):
-                ground = flag[3:]
-        if role in ("faint", "rule") and ground in _BRIGHTER_GROUNDS:
-            role = "muted"
-        colour = getattr(self.palette, _ALIASES.get(role, role))
-        behind = getattr(self.palette, ground)
-        if "reverse" in flags:
-            colour, behind = behind, colour
+        look = look_of(self.palette, ink, ground, dimmed=dimmed)
+        flags = look.flags
         return Style(
-            color=colour, bgcolor=behind,
+            color=look.colour, bgcolor=look.ground,
             bold="bold" in flags or None, italic="italic" in flags or None,
             underline="underline" in flags or None, strike="strike" in flags or None,
         )
@@ -84,15 +69,6 @@ def paint_with(palette: Palette) -> Paint:
 def paint_of(app: App[Any]) -> Paint:
     """Return what paints with the colours of the active theme."""
     return paint_with(palette_of(app))
-
-
-def drawable(text: str) -> str:
-    """Return a run's text for this terminal: the kit's own guard against control characters."""
-    if not text.isprintable():
-        text = clean(text)
-    if text.isascii() or glyphs() is not ASCII:
-        return text
-    return ascii_only(text.translate(_ASCII_BLOCKS))
 
 
 def segments_of(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
@@ -13,6 +11,7 @@ from textual.scrollbar import ScrollBarRender
 from textual.widget import Widget
 
 from tui.kit.glyphs import glyphs
+from tui.kit.thumb import thumb_of
 
 BLACK, WHITE = Color.parse("#000000"), Color.parse("#ffffff")
 
@@ -44,11 +43,10 @@ class ThinScrollBar(ScrollBarRender):
         """Return the bar's segments, one a line."""
         back = back_color
         blank = " " * thickness
-        if not (window_size and size and virtual_size > window_size):
+        where = thumb_of(size, virtual_size, window_size, position)
+        if where is None:
             return Segments([Segment(blank, Style(bgcolor=back))] * size, new_lines=True)
-        length = max(1, ceil(window_size * size / virtual_size))
-        start = round((size - length) * position / (virtual_size - window_size))
-        start = max(0, min(start, size - length))
+        start, length = where
         thumb = Segment(
             glyphs().right_half + blank[1:],
             Style(color=bar_color, bgcolor=back, meta={"@mouse.down": "grab"}),

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from store.text.neutral import STAND_IN, neutral
-from tui.kit.glyphs import ASCII, UNICODE, glyphs
+from tui.kit.glyphs import ASCII, UNICODE, ascii_only, glyphs
 
 TAB_COLUMNS = 4
 _WIDTH_CHANGERS = re.compile(
@@ -30,6 +30,9 @@ _UNSETTLED = re.compile(
 _ONE_CELL = frozenset("".join((*UNICODE, *ASCII, *map(chr, range(0x20, 0x7F)))))
 """Our own glyphs and ASCII, which take a cell each."""
 _SPACES = re.compile(r"\s+")
+_ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
 
 
 def clean(text: str) -> str:
@@ -44,6 +47,38 @@ def _settled(found: re.Match[str]) -> str:
     """Return a flag's letter as a letter, and a picture that terminals may lack as a stand-in."""
     code = ord(found[0])
     return chr(ord("A") + code - _FLAG_LETTER.start) if code in _FLAG_LETTER else STAND_IN
+
+
+def drawable(text: str) -> str:
+    """Return a run's text for this terminal: the kit's own guard against control characters."""
+    if not text.isprintable():
+        text = clean(text)
+    if text.isascii() or glyphs() is not ASCII:
+        return text
+    return ascii_only(text.translate(_ASCII_BLOCKS))
+
+
+@lru_cache(maxsize=8192)
+def guarded(text: str) -> str:
+    """Return a text as it may reach the screen, in as many columns as Rich counts for it.
+
+    The last guard, for what was drawn without ``clean``; what went through that stays as it is.
+    """
+    shown = clean(text).replace("\n", "\u240a")
+    if glyphs() is ASCII and not shown.isascii():
+        from rich.cells import cell_len
+
+        # A byte of a UTF-8 character may be a C1 control to a terminal without Unicode.
+        shown = _NOT_ASCII.sub(lambda found: "?" * cell_len(found[0]), ascii_only(shown))
+    if shown == text:
+        return text
+    from rich.cells import cell_len, set_cell_size
+
+    width = cell_len(text)
+    if cell_len(shown) > width:
+        # What the text hid took no column, and its stand-ins would push the row on.
+        shown = _NO_CELLS.sub("", shown)
+    return set_cell_size(shown, width)
 
 
 def one_line(text: str, limit: int = 2000) -> str:

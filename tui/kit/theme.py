@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -12,20 +11,15 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from tui.kit.contrast import blend, readable
-from tui.kit.palette import Palette
-
-DARK = Palette()
-LIGHT = Palette(
-    background="#f7f8fa", panel="#eef0f4", raised="#e2e6ee", focus="#d6dcea", rule="#cfd5e0",
-    text="#1d222c", muted="#454d5c", faint="#5f6878", user="#1f4fbf", assistant="#04614f",
-    tool="#7a4700", reasoning="#5443b5", ok="#2f5f0b", error="#b0123a", fork="#7426b8",
-    hit="#fbe9a9", added="#d6f0dc", removed="#fbdcdf", selected="#b9cdf8",
-    dark=False,
+from tui.kit.palette import (
+    DARK,
+    LIGHT,
+    MARKED_GROUNDS,
+    PALETTES,
+    RAISED_GROUNDS,
+    Palette,
 )
-PALETTES = {"backscroll-dark": DARK, "backscroll-light": LIGHT}
 
-RAISED_GROUNDS = ("raised", "focus")
-MARKED_GROUNDS = ("hit", "added", "removed")
 PLAIN_GROUNDS = ("background", "panel")
 ROLES = ("user", "assistant", "tool", "reasoning", "ok", "error", "fork")
 
@@ -63,22 +57,6 @@ def _theme(name: str, palette: Palette) -> Theme:
 
 
 OWN_THEMES = tuple(_theme(name, palette) for name, palette in PALETTES.items())
-
-
-def default_theme(wanted: str, environment: dict[str, str] | None = None) -> str:
-    """Return the theme to start with.
-
-    Args:
-        wanted: A theme's name, ``dark``, ``light`` or ``auto``.
-        environment: Where ``auto`` looks for ``COLORFGBG``, which some terminals set.
-    """
-    if wanted in ("dark", "light"):
-        return f"backscroll-{wanted}"
-    if wanted != "auto":
-        return wanted
-    variables = os.environ if environment is None else environment
-    ground = variables.get("COLORFGBG", "").rpartition(";")[2]
-    return "backscroll-light" if ground in ("7", "15") else "backscroll-dark"
 
 
 def selection_variables(palette: Palette) -> dict[str, str]:

@@ -14,6 +14,7 @@ from tui.kit.masked import is_view_masked
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import wrap
 from tui.live.summary import Summary
+from tui.main.outline import store_runs
 
 WITHIN = "(24 h)"
 """Of which time waiting sessions are counted, where there is room to say it; what runs is
@@ -28,12 +29,8 @@ class TopLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        left: list[Run] = [
-            (" backscroll", "text bold"), (f"  {self.summary.store}", "text")]
-        if self.summary.read_only:
-            left.append(("  read only", "tool"))
-        if is_view_masked():
-            left.append(("  masked", "tool"))
+        left = store_runs(
+            self.summary.store, read_only=self.summary.read_only, masked=is_view_masked())
         counts: list[Run] = [(f"  {words}", "muted") for words in self._counts()]
         right = self._right()
         if width_of([*left, *counts[:1], *right]) >= self.size.width:

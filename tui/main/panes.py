@@ -12,9 +12,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
-from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
+from tui.main.outline import opening_line
 from tui.sessions.pane import SessionsPane
 from tui.state.layout import (
     PANES,
@@ -54,12 +54,9 @@ class PaneSlot(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw the title and that it is being opened."""
         paint, width = paint_of(self.app), self.size.width
-        name = self._name_of() if self._name_of is not None and y < 2 else None
-        if name is None:
-            return blank(width, paint, "background" if self._name_of else "panel")
-        words = f" opening{glyphs().more}" if y else f" {name}"
-        line = Line(((words, "faint" if y else "text bold"),))
-        return strip_of(line, width, paint, ground="background")
+        if self._name_of is None:
+            return blank(width, paint, "panel")
+        return strip_of(opening_line(self._name_of(), y), width, paint, ground="background")
 
 
 class Splitter(Widget):

@@ -38,6 +38,7 @@ from tui.messages import (
     SessionHighlighted,
     SessionOpened,
 )
+from tui.sessions.first_page import FirstPage
 from tui.sessions.pane import SessionsPane
 from tui.state.view_state import ViewState
 from tui.verbs.doing import asking
@@ -77,13 +78,16 @@ class MainScreen(CommandPane, Screen[None]):
     MainScreen #panes { height: 1fr; }
     """
 
-    def __init__(self, host: Host, state: ViewState, pace: Pace) -> None:
+    def __init__(
+        self, host: Host, state: ViewState, pace: Pace, page: FirstPage | None = None
+    ) -> None:
         """Make the screen with the first page of sessions read.
 
         Args:
             host: The app.
             state: What was remembered; kept up to date.
             pace: How often the store is looked at.
+            page: The first page of the list; None reads it.
         """
         super().__init__(id="main")
         self.host: Host = host
@@ -93,7 +97,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.counter = StoreCounter(
             self, self.library, counted=self._counted, busy=self.watcher.busy)
         self.notifier = Notifier(self)
-        self.sessions = SessionsPane(self.library, state)
+        self.sessions = SessionsPane(self.library, state, page)
         self.transcript: TranscriptPane | None = None
         self.inspector: InspectorPane | None = None
         slots = (

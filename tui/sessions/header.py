@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,62 +13,21 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from store.queries.list_options import GROUPS, SHELVES, SORTS
+from store.queries.list_options import GROUPS
 from store.queries.listing import ListQuery
 from tui.host import host_of
 from tui.keys.names import key_label, key_name
-from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
-from tui.kit.text import cells, fit, fit_path, one_line
+from tui.kit.text import cells, fit_path
 from tui.query.line import QueryInput, QueryNotes
+from tui.sessions.header_lines import ORDER_CELLS, SLASH, Tally, order_line, title_line
 from tui.words.sessions import FILTER_WORDS, folder
 
 if TYPE_CHECKING:
     from store.language.completion import KnownValues
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
-
-
-class Tally(NamedTuple):
-    """How many sessions are shown.
-
-    Attributes:
-        shown: After the filter; None while nothing is counted yet.
-        total: Before the filter.
-        looked_at: How many the filter has looked at so far, None when it is done.
-        marked: How many are marked.
-        unseen: How many of these are not in the list.
-        filtered: Whether there is a filter.
-        searching: Whether the filter searches, or will, what was said in the sessions.
-        partly: Whether it has ended before all of that was searched.
-    """
-
-    shown: int | None = None
-    total: int = 0
-    looked_at: int | None = None
-    marked: int = 0
-    unseen: int = 0
-    filtered: bool = False
-    searching: bool = False
-    partly: bool = False
-
-    def words(self) -> str:
-        """Return the words of the header."""
-        if self.shown is None:
-            return "counting" + glyphs().more
-        words = f"{self.total:,}"
-        if self.filtered:
-            words = f"{self.shown:,} of {self.total:,}"
-        if self.looked_at is not None:
-            words += f"  {100 * self.looked_at // max(1, self.total)}%{glyphs().more}"
-        elif self.searching:
-            words += f"  searching{glyphs().more}"
-        elif self.partly:
-            words += "  not all searched"
-        if self.marked:
-            words += f"  {self.marked} marked"
-        return words + (f", {self.unseen} not listed" if self.unseen else "")
 
 
 class HeaderPart(Widget):
@@ -101,18 +60,8 @@ class ListTitle(HeaderPart):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        name = SHELVES[self.list_query.shelf].label
-        if self.saved is not None:
-            name = fit(one_line(self.saved), max(8, self.size.width // 2))
-        group = GROUPS[self.list_query.group].label + " "
-        width = self.size.width
-        words = "  " + self.tally.words()
-        if cells(name) + cells(words) + cells(group) + 2 > width:
-            group = " "  # A number that is cut is a wrong one.
-        words = fit(words, width - cells(name) - cells(group) - 1)
-        gap = " " * max(0, width - 1 - cells(name) - cells(words) - cells(group))
-        runs = (f" {name}", "text bold"), (words + gap, "muted"), (group, "faint")
-        return strip_of(Line(runs), width, paint_of(self.app))
+        line = title_line(self.list_query, self.tally, self.size.width, saved=self.saved)
+        return strip_of(line, self.size.width, paint_of(self.app))
 
     def on_click(self, event: events.Click) -> None:
         """Change the grouping, or which sessions are shown."""
@@ -123,15 +72,13 @@ class ListTitle(HeaderPart):
 class ListOrder(HeaderPart):
     """``recent ↓``, beside the filter; the arrow is up where the smallest are first."""
 
-    DEFAULT_CSS = "ListOrder { height: 1; width: 14; }"
+    DEFAULT_CSS = f"ListOrder {{ height: 1; width: {ORDER_CELLS}; }}"
     list_query: reactive[ListQuery] = reactive(ListQuery())
 
     def render_line(self, y: int) -> Strip:
         """Draw the order at the right edge."""
-        sort = SORTS[self.list_query.sort]
-        words = f"{sort.label} {glyphs().up if sort.ascending else glyphs().down} "
-        pad = " " * max(0, self.size.width - cells(words))
-        return strip_of(Line(((pad + words, "faint"),)), self.size.width, paint_of(self.app))
+        line = order_line(self.list_query, self.size.width)
+        return strip_of(line, self.size.width, paint_of(self.app))
 
     def on_click(self) -> None:
         """Change the sort."""
@@ -158,12 +105,12 @@ class FilterInput(QueryInput):
 
 
 class _Slash(Widget):
-    DEFAULT_CSS = "_Slash { height: 1; width: 3; }"
+    DEFAULT_CSS = f"_Slash {{ height: 1; width: {cells(SLASH)}; }}"
 
     def render_line(self, y: int) -> Strip:
         lit = isinstance(self.parent, Widget) and self.parent.has_focus_within
-        run = " / ", "user bold" if lit else "faint"
-        return strip_of(Line((run,)), 3, paint_of(self.app))
+        line = Line(((SLASH, "user bold" if lit else "faint"),))
+        return strip_of(line, self.size.width, paint_of(self.app))
 
 
 class ListLimit(HeaderPart):

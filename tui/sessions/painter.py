@@ -1,12 +1,9 @@
-"""How a row of the session list is drawn."""
+"""How a row of the session list is drawn: as lines, which the list and the first frame paint."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
-
-from textual.strip import Strip
 
 from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListQuery, ListRow
@@ -14,7 +11,6 @@ from store.text import figures
 from tui.kit.glyphs import Glyphs
 from tui.kit.lines import Line, Run
 from tui.kit.masked import shown
-from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import ONE_LINE_FROM, figures_of, shown_columns
 from tui.sessions.facts import facts_of
@@ -29,6 +25,7 @@ TALL_FROM = 14
 LEAST_FACTS = 5
 """Columns below which facts are left out beside a state's word."""
 FACTS_COLUMNS = 26
+BLANK_ROW = Line(ground="panel")
 
 
 class Entry(NamedTuple):
@@ -70,7 +67,7 @@ def row_height(width: int, height: int) -> int:
 
 
 class RowPainter(NamedTuple):
-    """Draws rows for one width, theme and moment.
+    """Draws rows for one width and moment; the ground of each line is the row's.
 
     Attributes:
         width: Columns.
@@ -83,7 +80,6 @@ class RowPainter(NamedTuple):
 
     width: int
     height: int
-    paint: Paint
     glyphs: Glyphs
     query: ListQuery
     focused: bool
@@ -91,27 +87,24 @@ class RowPainter(NamedTuple):
     differing: frozenset[str] = frozenset()
     masked: bool = False
 
-    def heading(self, span: GroupSpan, line: int) -> Strip:
+    def heading(self, span: GroupSpan, line: int) -> Line:
         """Draw a line of a group's heading; its last line has the name."""
         if line == 0:
-            return blank(self.width, self.paint, "panel")
+            return BLANK_ROW
         noun = figures.count_of(span.sessions, "session")
         group = GROUPS[self.query.group]
         name = heading(span.name, group, date.fromtimestamp(self.now / 1000))
         room = self.width - cells(noun) - 3
         cut = fit_path(name, room) if group.heading == "folder" else fit(name, room)
-        return self._line(
-            [(f" {cut}", "muted bold")],
-            [(noun + " ", "faint")], "panel",
-        )
+        return Line([(f" {cut}", "muted bold")], [(noun + " ", "faint")], ground="panel")
 
-    def missing(self, entry: Entry, line: int) -> Strip:
+    def missing(self, entry: Entry, line: int) -> Line:
         """Draw a row whose session is still being read."""
         ground = self._ground(entry)
         text = " " * GUTTER + self.glyphs.more if line == 0 else ""
-        return self._line([(text, "faint")], [], ground)
+        return Line([(text, "faint")], ground=ground)
 
-    def session(self, row: ListRow, entry: Entry, line: int) -> Strip:
+    def session(self, row: ListRow, entry: Entry, line: int) -> Line:
         """Draw a line of a session.
 
         Args:
@@ -126,16 +119,12 @@ class RowPainter(NamedTuple):
             left, right = self._title(row, entry), [self._age(row, entry)]
         else:
             left, right = self._facts(row, entry), [self._figures(row, entry)]
-        return self._line(left, [*right, (" ", "text")], ground)
+        return Line(left, [*right, (" ", "text")], ground=ground)
 
     def _ground(self, entry: Entry) -> str:
         if not entry.selected:
             return "panel"
         return "focus" if self.focused else "raised"
-
-    def _line(self, left: Sequence[Run], right: Sequence[Run], ground: str) -> Strip:
-        """Set runs at both edges; the left ones are cut where the room ends."""
-        return strip_of(Line(left, right), self.width, self.paint, ground=ground)
 
     def _bar(self, entry: Entry) -> Run:
         if entry.selected:

@@ -25,8 +25,9 @@ from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
 from tui.sessions.costs import AGAIN_AFTER_S, ListCosts
 from tui.sessions.filter import ListFilter, SessionsReader
-from tui.sessions.first_page import read_first_page
-from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle, Tally
+from tui.sessions.first_page import FirstPage, read_first_page
+from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle
+from tui.sessions.header_lines import Tally
 from tui.sessions.jobs import Work
 from tui.sessions.live import LiveRows
 from tui.sessions.loader import ListLoader
@@ -88,19 +89,22 @@ class SessionsPane(CommandPane, Vertical):
     targets: ListTargets
     actions: SessionActions
 
-    def __init__(self, library: Library, state: ViewState) -> None:
+    def __init__(
+        self, library: Library, state: ViewState, page: FirstPage | None = None
+    ) -> None:
         """Make the pane with its first page read.
 
         Args:
             library: The store.
             state: What was remembered; kept up to date.
+            page: The first page; None reads it.
         """
         super().__init__(id="sessions")
         self.library = library
         self.state = state
         self.filter_open = False
         self._found: Found | None = None
-        page = read_first_page(library, state)
+        page = page or read_first_page(library, state)
         loader = ListLoader(library.path, library.clock)
         self.view = SessionList(library.clock)
         self.view.take_first_page(page)

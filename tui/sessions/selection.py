@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from store.queries.listing import ListRow
-from tui.kit.masked import shown
-from tui.kit.text import one_line
+from tui.words.sessions import title_of
 
 
 class Marking(Protocol):
@@ -62,7 +61,7 @@ class Selection:
     @property
     def title(self) -> str | None:
         """The title of the selected session; None where none is selected."""
-        return None if self.row is None else one_line(shown(self.row.title) or "") or "untitled"
+        return None if self.row is None else title_of(self.row.title)
 
     @property
     def workspace(self) -> str | None:

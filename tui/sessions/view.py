@@ -16,8 +16,9 @@ from store.queries.listing import ListQuery, ListRow
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.jumping import coded
+from tui.kit.lines import Line
 from tui.kit.masked import is_view_masked
-from tui.kit.paint import blank, paint_of
+from tui.kit.paint import Paint, blank, paint_of, strip_of
 from tui.kit.scrollbar import ThinScrollBar
 from tui.sessions.empty import message
 from tui.sessions.facts import Variety
@@ -96,7 +97,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.when_empty: list[str] = []
         self._clock = clock
         self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
-        self._drawn_by: RowPainter | None = None
+        self._drawn_by: tuple[RowPainter, Paint] | None = None
         self._requested: set[int] = set()
         self._variety, self._variety_of = Variety(), self._list_asked_for()
         self._codes: Mapping[int, str] = {}
@@ -264,6 +265,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     def _jump(self, y: float) -> None:
         most = max(0, self.virtual_size.height - self.size.height)
         self.scroll_to(y=max(0, min(y, most)), animate=False, force=True, immediate=True)
+        # With this frame, not with the next one.
+        self.vertical_scrollbar.position = self.scroll_offset.y
 
     def _scroll_to_cursor(self, centred: bool) -> None:
         if self.cursor is None:
@@ -391,27 +394,31 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the painter of this moment; the cache of another one is dropped."""
         moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
         painter = RowPainter(
-            self.size.width, self.row_height, paint_of(self.app), glyphs(), self.list_query,
+            self.size.width, self.row_height, glyphs(), self.list_query,
             self._has_focus(), moment, self._variety.differing, is_view_masked(),
         )
-        if painter != self._drawn_by or len(self._drawn) > CACHED_ROWS:
-            self._drawn_by = painter
+        drawn_by = painter, paint_of(self.app)
+        if drawn_by != self._drawn_by or len(self._drawn) > CACHED_ROWS:
+            self._drawn_by = drawn_by
             self._drawn.clear()
         return painter
+
+    def _strip(self, line: Line) -> Strip:
+        return strip_of(line, self.size.width, paint_of(self.app), ground=line.ground)
 
     def _line(self, painter: RowPainter, y: int) -> Strip:
         line = y + self.scroll_offset.y
         width = painter.width
         if not len(self.model):
-            return message(self.when_empty, y, width, painter.paint)
+            return message(self.when_empty, y, width, paint_of(self.app))
         if line >= self.model.lines(painter.height):
-            return blank(width, painter.paint, "panel")
+            return blank(width, paint_of(self.app), "panel")
         number, entry, part = self.model.at_line(line, painter.height)
         if entry is None:
-            return painter.heading(self.model.groups[number], part)
+            return self._strip(painter.heading(self.model.groups[number], part))
         strip = self._paint(painter, entry, part)
         code = self._codes.get(self.model.rowids[entry]) if part == 0 else None
-        return strip if code is None else coded(strip, code, painter.paint)
+        return strip if code is None else coded(strip, code, paint_of(self.app))
 
     def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
         model = self.model
@@ -421,11 +428,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         row = self.rows.get(rowid)
         if row is None:
             self._want([rowid])
-            return painter.missing(known, part)
+            return self._strip(painter.missing(known, part))
         key = (rowid, part, row.turns, known)
         drawn = self._drawn.get(key)
         if drawn is None or drawn[0] is not row:
-            drawn = self._drawn[key] = (row, painter.session(row, known, part))
+            drawn = self._drawn[key] = (row, self._strip(painter.session(row, known, part)))
         return drawn[1]
 
     def _has_focus(self) -> bool:

@@ -11,13 +11,15 @@ hears nothing: it would read an ended input for ever. So the terminal is watched
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import select
 import signal
 import threading
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 EXIT_CODE = 128 + signal.SIGHUP if hasattr(signal, "SIGHUP") else 1
 """What a shell reports of a program that a hangup ended."""
@@ -50,56 +52,76 @@ class Ends(Protocol):
         ...
 
 
-def end_in_order(app: Ends, descriptor: int) -> None:
+def end_in_order(descriptor: int) -> Watch:
     """Heed signals and the terminal's end from now on; call it in the main thread.
 
     A signal that the program was started to ignore stays ignored.
 
     Args:
-        app: Not running yet.
         descriptor: Of the terminal.
+
+    Returns:
+        What watches; give it the app once that is made.
     """
-    if not hasattr(select, "poll"):
-        return
     reader, writer = os.pipe()
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    watch = Watch(descriptor, reader, frozenset(numbers))
+    if not hasattr(select, "poll"):
+        return watch
     os.set_blocking(writer, False)
-    numbers = [getattr(signal, name) for name in SIGNALS]
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _heard)
     # The number of each signal arrives in the pipe even while the main thread is busy.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    watch = _Watch(app, descriptor, reader, frozenset(numbers))
     threading.Thread(target=watch.run, name="hangup", daemon=True).start()
+    return watch
 
 
 def _heard(number: int, frame: object) -> None:
     """Take the place of the default action; the watching thread acts."""
 
 
-class _Watch:
-    """What the watching thread does."""
+class Watch:
+    """What the watching thread does.
 
-    def __init__(
-        self, app: Ends, descriptor: int, reader: int, numbers: frozenset[int]
-    ) -> None:
-        self._app, self._descriptor, self._reader = app, descriptor, reader
-        self._numbers = numbers
-        self._modes = _terminal_modes(descriptor)
+    Attributes:
+        descriptor: Of the terminal.
+        modes: Those that the terminal had at first; None where it has none.
+        app: None until it is made.
+        restores: Whether the terminal is to be restored also where the app does not run yet.
+    """
+
+    def __init__(self, descriptor: int, reader: int, numbers: frozenset[int]) -> None:
+        """Watch a terminal and a pipe.
+
+        Args:
+            descriptor: Of the terminal.
+            reader: The end of the pipe that signals arrive in.
+            numbers: The signals that end the program.
+        """
+        self.descriptor, self._reader, self._numbers = descriptor, reader, numbers
+        self.modes = _terminal_modes(descriptor)
+        self.app: Ends | None = None
+        self.restores = False
 
     def run(self) -> None:
+        """Wait for the end, and see to it."""
         code = self._wait(None)
-        loop = self._app.loop
-        if code is None or loop is None:
+        app = self.app
+        loop = app.loop if app is not None else None
+        if code is None or app is None or loop is None:
+            if self.restores:
+                self.restore()
             os._exit(code or EXIT_CODE)
         with contextlib.suppress(RuntimeError):
             # A loop that is closed is about to end by itself.
-            loop.call_soon_threadsafe(self._app.leave, code)
+            loop.call_soon_threadsafe(app.leave, code)
         self._wait(GRACE_S)
         with contextlib.suppress(Exception):
             # The main thread does not come to it; what it would save is better than nothing.
-            self._app.save_place()
-        self._restore()
+            app.save_place()
+        self.restore()
         os._exit(code)
 
     def _wait(self, seconds: float | None) -> int | None:
@@ -108,30 +130,30 @@ class _Watch:
         watched.register(self._reader, select.POLLIN)
         if seconds is None:
             # A hangup is reported whatever was asked for.
-            watched.register(self._descriptor, 0)
+            watched.register(self.descriptor, 0)
         while True:
             ready = watched.poll(None if seconds is None else seconds * 1000)
             if not ready:
                 return None
             for descriptor, events in ready:
-                if descriptor == self._descriptor and events & (select.POLLHUP | select.POLLERR):
+                if descriptor == self.descriptor and events & (select.POLLHUP | select.POLLERR):
                     return EXIT_CODE
                 if descriptor == self._reader:
                     for number in os.read(self._reader, 64):
                         if number in self._numbers:
                             return 128 + number
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Give the terminal back; a terminal that takes nothing is left as it is."""
         with contextlib.suppress(OSError):
-            os.set_blocking(self._descriptor, False)
-            os.write(self._descriptor, RESTORE.encode())
-            os.set_blocking(self._descriptor, True)
-        if self._modes is not None:
+            os.set_blocking(self.descriptor, False)
+            os.write(self.descriptor, RESTORE.encode())
+            os.set_blocking(self.descriptor, True)
+        if self.modes is not None:
             import termios
 
             with contextlib.suppress(termios.error):
-                termios.tcsetattr(self._descriptor, termios.TCSANOW, self._modes)
+                termios.tcsetattr(self.descriptor, termios.TCSANOW, self.modes)
 
 
 def _terminal_modes(descriptor: int) -> list[int | list[bytes | int]] | None:

@@ -19,6 +19,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -63,6 +64,8 @@ def start_anew_when_continued(app: App[Any]) -> None:
         if heard:
             heard = False
             go_on(number, frame)
+            # Textual draws what has changed; another program has drawn over the rest.
+            loop.call_soon_threadsafe(partial(app.refresh, layout=True))
         else:
             loop.call_soon_threadsafe(_start_anew, app)
 

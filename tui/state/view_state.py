@@ -6,7 +6,7 @@ import os
 import zlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from store.queries.list_options import (
     DEFAULT_GROUP,
@@ -21,6 +21,9 @@ from store.system.paths import read_regular, real_path
 from store.system.records import field, record
 from store.text.stored_json import loads
 from tui.state.layout import PANES, LayoutState, PaneName
+
+if TYPE_CHECKING:
+    from store.config import UiSettings
 
 MOST_PLACES = 300
 
@@ -60,6 +63,18 @@ def state_path(store: Path) -> Path:
     # hashlib would load OpenSSL before the first paint.
     name = zlib.crc32(os.fsencode(real_path(store)))
     return state_dir() / f"view-{name:08x}.json"
+
+
+def remembered_state(store: Path, settings: UiSettings) -> ViewState:
+    """Return what is remembered of a store, with the config's view where there is nothing.
+
+    Args:
+        store: The store's file.
+        settings: The ``ui`` of the config.
+    """
+    state = load_state(state_path(store), sort=settings.sort, group=settings.group)
+    state.helpers = settings.helpers
+    return state
 
 
 def load_state(

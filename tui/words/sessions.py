@@ -24,6 +24,11 @@ FILTER_WORDS = "type to filter"
 """In the line of the filter while it is empty."""
 
 
+def title_of(title: str | None) -> str:
+    """Return a session's title in one line, and a word where it has none."""
+    return one_line(shown(title) or "") or "untitled"
+
+
 def age(at: int, now: int) -> str:
     """Return how long ago something was, in at most four cells."""
     gone = max(0, now - at)

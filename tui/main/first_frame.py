@@ -1,0 +1,148 @@
+"""The first frame: the first rows of the list, as the main screen will draw them.
+
+It is on the screen before Textual is imported, which takes four times as long as all of this.
+So nothing is imported here that the rows do not need; ``tests/tui/test_first_frame.py`` says
+which modules that are. What the rows look like is declared where the main screen takes it from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from store.system.streams import Painted
+from tui.kit.ansi import Depth, painted, placeholder
+from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, arrange
+from tui.kit.palette import Palette
+from tui.kit.text import cells, fit
+from tui.kit.thumb import thumb_of
+from tui.main.outline import BOTTOM, TOP, opening_line, store_runs
+from tui.sessions.facts import Variety
+from tui.sessions.first_page import FirstPage
+from tui.sessions.header_lines import ORDER_CELLS, SLASH, Tally, order_line, title_line
+from tui.sessions.painter import BLANK_ROW, Entry, RowPainter, row_height
+from tui.state.layout import BORDER, LayoutState
+from tui.state.layout import arrange as arrange_panes
+from tui.words.sessions import FILTER_WORDS, title_of
+
+HEADER = 2
+"""Lines of the list's header."""
+LEAST_WIDTH, LEAST_HEIGHT = 24, TOP + HEADER + BOTTOM + 1
+
+
+class Screen(NamedTuple):
+    """What the frame is drawn for.
+
+    Attributes:
+        depth: How many colours the terminal has.
+    """
+
+    width: int
+    height: int
+    palette: Palette
+    depth: Depth
+
+
+class FirstFrame(NamedTuple):
+    """The main screen while it has only the first page of the list.
+
+    Attributes:
+        store: The store's name.
+        read_only: Whether nothing can be written to it.
+        page: At least one session.
+        layout: Which panes are seen.
+        now: Epoch ms.
+    """
+
+    store: str
+    read_only: bool
+    page: FirstPage
+    layout: LayoutState
+    now: int
+
+    def rows(self, screen: Screen) -> Iterator[list[Painted]]:
+        """Yield the rows of the screen, each as pieces of together its width."""
+        width, height, palette, depth = screen
+        list_rows = self._list_rows(screen, self._widths(width)[0])
+        runs = store_runs(self.store, read_only=self.read_only)
+        yield painted(Line(runs), width, palette, depth, ground="raised")
+        for y, row in enumerate(list_rows):
+            yield row + self._beside(screen, y)
+        yield painted(Line(), width, palette, depth, ground="raised")
+
+    def _widths(self, width: int) -> tuple[int, int, int]:
+        """Return the columns of list, transcript and inspector; 0 for a pane that is not seen."""
+        # The list gets the focus at the start.
+        panes = arrange_panes(self.layout.with_focus("sessions"), width)
+        sides = {name: panes.widths.get(name, 0) for name in ("sessions", "inspector")}
+        if not panes.shows("transcript"):
+            return width, 0, 0
+        borders = BORDER * len(panes.sides)
+        return sides["sessions"], width - sum(sides.values()) - borders, sides["inspector"]
+
+    def _beside(self, screen: Screen, y: int) -> list[Painted]:
+        """Return what is right of a line of the list: the places of the other panes."""
+        _width, _height, palette, depth = screen
+        _list, transcript, inspector = self._widths(screen.width)
+        if not transcript:
+            return []
+        row = self.page.rows.get(self.page.model.rowids[self.page.cursor or 0])
+        name = None if row is None else title_of(row.title)
+        border = painted(Line(), BORDER, palette, depth, ground="background")
+        pieces = border + painted(
+            opening_line(name, y), transcript, palette, depth, ground="background")
+        if inspector:
+            pieces += border + painted(Line(), inspector, palette, depth)
+        return pieces
+
+    def _list_rows(self, screen: Screen, width: int) -> Iterator[list[Painted]]:
+        """Yield the lines of the list with its header."""
+        query, model = self.page.query, self.page.model
+        tally = Tally(model.matched if model.whole else None, model.total)
+        palette, depth = screen.palette, screen.depth
+        yield painted(title_line(query, tally, width), width, palette, depth)
+        words = fit(FILTER_WORDS, width - cells(SLASH) - ORDER_CELLS)
+        left = cells(SLASH + words)
+        yield [
+            *painted(Line(((SLASH, "faint"),)), cells(SLASH), palette, depth),
+            placeholder(words, palette, depth),
+            *painted(order_line(query, width - left), width - left, palette, depth),
+        ]
+        height = screen.height - TOP - HEADER - BOTTOM
+        variety = Variety()
+        variety.add(self.page.rows.values())
+        painter = RowPainter(
+            width, row_height(width, height), glyphs(), query, focused=True, now=self.now,
+            differing=variety.differing)
+        cursor, tall, lines = self.page.cursor or 0, painter.height, model.lines(painter.height)
+        # As far down as the selection needs.
+        first = max(0, model.top(cursor, tall) + tall - height)
+        thumb = thumb_of(height, lines, height, first)
+        for y in range(height):
+            line = self._list_line(painter, first + y)
+            bar = list[Painted]()
+            if thumb is not None:
+                line = _without_last(line, width)
+                seen = thumb.start <= y < thumb.start + thumb.length
+                mark = (glyphs().right_half if seen else " ", "focus")
+                bar = painted(Line((mark,)), 1, screen.palette, screen.depth)
+            yield painted(line, width - len(bar), screen.palette, screen.depth) + bar
+
+    def _list_line(self, painter: RowPainter, line: int) -> Line:
+        """Return a line of the list itself."""
+        model = self.page.model
+        if line >= model.lines(painter.height):
+            return BLANK_ROW
+        number, at, part = model.at_line(line, painter.height)
+        if at is None:
+            return painter.heading(model.groups[number], part)
+        known = Entry.of(model, at, selected=at == self.page.cursor, marked=False)
+        row = self.page.rows.get(model.rowids[at])
+        return painter.missing(known, part) if row is None else painter.session(row, known, part)
+
+
+def _without_last(line: Line, width: int) -> Line:
+    """Return a line of a width without its last column, which the scroll bar takes."""
+    *runs, (text, ink) = arrange(line, width)
+    return Line((*runs, (text[:-1] + " " * (cells(text[-1:]) - 1), ink)), ground=line.ground)

@@ -1,0 +1,65 @@
+"""Begins a run of the browser: the first frame, where it can be what Textual will draw."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import NamedTuple
+
+from store.config import Settings
+from tui.kit.ansi import depth_of
+from tui.kit.palette import PALETTES, default_theme
+from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen
+from tui.sessions.first_page import FirstPage, read_first_page
+from tui.start.early import EarlyTerminal, size_of_terminal
+from tui.start.hangup import Watch
+from tui.state.library import Library
+from tui.state.view_state import ViewState
+
+
+class Begun(NamedTuple):
+    """What is on the screen when Textual is loaded.
+
+    Attributes:
+        page: The sessions that are shown.
+        terminal: Where they are.
+    """
+
+    page: FirstPage
+    terminal: EarlyTerminal
+
+
+def begin(
+    library: Library, settings: Settings, state: ViewState, watch: Watch
+) -> Begun | None:
+    """Show the first frame.
+
+    Args:
+        library: The store.
+        settings: The config.
+        state: What was remembered.
+        watch: Of the terminal.
+
+    Returns:
+        None where nothing is shown: the first picture would be another one, is not known yet,
+        or needs what only Textual can draw.
+    """
+    others = (library.making, library.headline, library.workspace)
+    palette = PALETTES.get(default_theme(settings.ui.theme or "auto"))
+    size = size_of_terminal(os.environ)
+    if palette is None or size is None or settings.masks.view or any(others):
+        return None
+    width, height = size
+    if width < LEAST_WIDTH or height < LEAST_HEIGHT:
+        return None
+    try:
+        page = read_first_page(library, state)
+    except sqlite3.Error:
+        return None  # Read again, and reported, once there is a screen for it.
+    if not page.rows:
+        return None
+    frame = FirstFrame(
+        library.name, library.no_change is not None, page, state.layout, library.clock())
+    terminal = EarlyTerminal(watch)
+    terminal.show(frame.rows(Screen(width, height, palette, depth_of(os.environ))))
+    return Begun(page, terminal)

@@ -1,0 +1,84 @@
+"""The terminal before Textual has it: it shows the first frame, and keeps what is typed.
+
+Keys that come meanwhile stay in the terminal's own buffer, not echoed, and are read in their
+order by Textual.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+
+from store.system.streams import picture
+from tui.start.hangup import Watch
+
+KNOWN_TERMINALS = (
+    "xterm", "screen", "tmux", "rxvt", "alacritty", "kitty", "foot", "wezterm", "ghostty", "vte",
+    "konsole", "iterm", "contour", "st",
+)
+"""What ``TERM`` begins with for terminals that have an alternate screen."""
+_CHANGES_THE_PICTURE = ("NO_COLOR", "COLUMNS", "LINES")
+"""Variables with which Textual draws in other colours, or for another size."""
+
+
+class EarlyTerminal:
+    """Shows a picture in the alternate screen, and gives the terminal back where need be.
+
+    Attributes:
+        watch: Ends the program in order; it knows the modes that the terminal had.
+        is_shown: Whether the picture is there and Textual has not taken over.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        """Take the terminal of a watch."""
+        self.watch, self.is_shown = watch, False
+
+    def show(self, rows: Iterable[Iterable[str]]) -> None:
+        """Show a picture; from now on keys are kept, and not echoed.
+
+        Args:
+            rows: See ``store.system.streams.picture``.
+        """
+        drawn = picture(rows)
+        self.is_shown = self.watch.restores = True
+        _keep_keys(self.watch.descriptor)
+        sys.stderr.write(drawn)
+        sys.stderr.flush()
+
+    def taken_over(self) -> None:
+        """Leave the terminal to Textual, which gives it back from now on."""
+        self.is_shown = self.watch.restores = False
+
+    def close(self) -> None:
+        """Give the terminal back, unless Textual has taken it over."""
+        if self.is_shown:
+            self.taken_over()
+            self.watch.restore()
+
+
+def size_of_terminal(environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return columns and lines; None where the first frame would not be what Textual draws.
+
+    Args:
+        environment: The process's variables.
+    """
+    if any(name in _CHANGES_THE_PICTURE or name.startswith("TEXTUAL") for name in environment):
+        return None
+    if not environment.get("TERM", "").startswith(KNOWN_TERMINALS):
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return None
+
+
+def _keep_keys(descriptor: int) -> None:
+    """Set the modes that Textual's driver sets: no echo, no lines, no signals of keys."""
+    import termios
+
+    modes = termios.tcgetattr(descriptor)
+    modes[0] &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
+    modes[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
+    modes[6][termios.VMIN] = 1
+    termios.tcsetattr(descriptor, termios.TCSANOW, modes)
