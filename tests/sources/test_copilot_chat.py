@@ -71,7 +71,7 @@ def call(part: PartDraft) -> Expected:
 def edited(draft: SessionDraft) -> list[str]:
     return list(dict.fromkeys(
         path for one in draft.messages for part in one.parts
-        if part.type == "data-event" and part.data["data"]["name"] == "edited"
+        if part.type == "data-patch"
         for path in part.data["data"]["files"]))  # fmt: skip
 
 
@@ -432,7 +432,7 @@ def test_other_parts_of_a_response(tmp_path: Path) -> None:
     assert said(draft.messages, "text") == ["See `/w/a b.py` and `main`."]
     assert edited(draft) == ["vscode-remote://ssh/w/c.py"]
     events = [part.data["data"] for part in draft.messages[1].parts if part.type == "data-event"]
-    assert [(one["name"], one.get("details")) for one in events[1:]] == [
+    assert [(one["name"], one.get("details")) for one in events] == [
         ("progressMessage", "Working"),
         ("somethingNew", {"x": 1}),
         ("warning", "careful"),
@@ -454,7 +454,7 @@ def test_files_of_editing_sessions(tmp_path: Path, state: Expected) -> None:
     beside.write_text(json.dumps(state))
     draft = grown.only(CopilotChatSource(), tmp_path)
     assert edited(draft) == ["/w/a.py"]
-    assert "data-event" in [part.type for part in draft.messages[1].parts]
+    assert "data-patch" in [part.type for part in draft.messages[1].parts]
 
 
 @pytest.mark.parametrize(("place", "expected"), [

@@ -89,6 +89,20 @@ EXPECTED: dict[tuple[str, str], tuple[list[Any], list[Any]]] = {
     ("aider", "please [[ahi]]"): ([("hello.py", 0, 1, 0, (3, 0), 0)], []),
     ("y-agent", "Fix the bug"): ([("a.py", 0, 0, 1, None, 0)], [("pytest", "failed", None)]),
     ("lionagi", "Release notes 2.4.0 ✓"): ([("NOTES.md", 0, 0, 0, NO_LINES, 1)], []),
+    ("copilot-chat", "Fix the ferry stops"): (
+        # Its edit is in the turn's own list of what differs.
+        [("stops.txt", 1, 0, 0, None, 0)],
+        [("grep -c stop stops.txt", "failed", 1)],
+    ),
+    ("cursor", "Rate limit for the API"): (
+        [("router.py", 1, 0, 0, NO_LINES, 0),
+         ("limit.py", 0, 1, 0, (2, 0), 0)],
+        [("pytest -q", "failed", 1), ("rm -rf build", "denied", None)],
+    ),
+    ("cursor", "Count the lines"): (
+        [("b.txt", 0, 0, 0, NO_LINES, 1)],
+        [("wc -l a.txt", "ok", None), ("wc -l b.txt; exit 3", "failed", 3)],
+    ),
     ("viben", "Hello world"): ([("/tmp/test.txt", 1, 0, 0, NO_LINES, 0)], []),
 }  # fmt: skip
 

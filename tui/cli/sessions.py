@@ -170,7 +170,7 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
         printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
         printer.paint(f"{summary['message_count']:>6} msgs"),
         printer.paint(f"{figures.tokens(summary['total_tokens']):>6} tok"),
-        printer.paint(f"  {summary['agent']:<12}", "tool"),
+        printer.paint(f"  {summary['agent']:<11} ", "tool"),
         printer.paint(f"{home_path(summary['workspace_root']) or '-':<18}", "faint"),
         printer.paint(f"  {mark}", "fork"),
         printer.paint(f"{title}{star}", "bold"),

@@ -107,9 +107,9 @@ class _Response:
         path = place_of(item.get("uri"))
         if path is None:
             return
-        event = {"name": "edited", "files": [path]}
-        if all(part.data["data"] != event for part in self._edits):
-            self._edits.append(data_part("event", event, self._at))
+        change = {"files": [path]}
+        if all(part.data["data"] != change for part in self._edits):
+            self._edits.append(data_part("patch", change, self._at))
 
     def _other(self, kind: str, item: dict[str, Any]) -> None:
         if kind == "thinking":

@@ -240,12 +240,11 @@ class _Turn:
         first = number(mapping(self._result.get("timings")).get("firstProgress"))
         begun = min(self.at + max(0, first), self.end)
         parts = parts_of(self._request, name, begun, self._records)
-        told = {path for part in parts if part.type == "data-event"
+        told = {path for part in parts if part.type == "data-patch"
                 for path in part.data["data"].get("files", ())}  # fmt: skip
         more = [path for path in self._edited if path not in told]
         if more:
-            event = {"name": "edited", "files": more}
-            parts.append(data_part("event", event, self.end, *self._records))
+            parts.append(data_part("patch", {"files": more}, self.end, *self._records))
         error = mapping(self._result.get("errorDetails"))
         if self._state == "failed" or string(error.get("message")) and self._state != "cancelled":
             body: dict[str, Any] = {"message": words(error.get("message")) or "The request failed."}

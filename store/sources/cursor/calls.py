@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from store.sources.base.databases import decoded
+from store.sources.base.diffs import hunks_of
 from store.sources.base.drafts import PartDraft
 from store.sources.base.plain_parts import call_part
 from store.sources.base.values import mapping, number, string
@@ -60,6 +61,9 @@ def part_of(
     else:
         state, words = "output-available", _shown(result)
         _add_details(extra, mapping(result), mapping(normal) or mapping(given), contents)
+        if "structured" in extra and "afterContentId" in mapping(result):
+            # The names of two texts, whose difference is told.
+            words = ""
     part.tool_state = part.data["state"] = state
     if state == "output-available":
         part.data["output"] = words
@@ -112,8 +116,10 @@ def _add_details(
         lines = diff.split("\n")
         added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
         removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
-        extra["structured"] = {"files": [
-            {"path": path, "diff": diff, "additions": added, "deletions": removed}]}  # fmt: skip
+        extra["structured"] = {
+            "files": [{"path": path, "diff": diff, "additions": added, "deletions": removed}],
+            "structuredPatch": hunks_of(diff),
+        }  # fmt: skip
 
 
 def _stored_diff(result: dict[str, Any]) -> str | None:
