@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.protocol import FileStamp, Unit
 from store.sources.langgraph import LanggraphSource
 from store.sources.langgraph.serde import Serde, Unreadable
 from store.sources.registry import all_sources, recognised
@@ -164,7 +165,7 @@ class Threads:
 
     def __init__(self, path: Path, *, old: bool = False) -> None:
         self.path = path
-        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection = sqlite3.connect(path, isolation_level=None, uri=True)
         task_path = "" if old else " task_path TEXT NOT NULL DEFAULT '',"
         self.connection.executescript(
             "CREATE TABLE checkpoints (thread_id TEXT, checkpoint_ns TEXT NOT NULL DEFAULT '',"
@@ -552,6 +553,48 @@ def grow(connection: sqlite3.Connection) -> None:
         " max(checkpoint_id), 'msgpack', ?, '{}' FROM checkpoints WHERE thread_id = 'edit-1'",
         (blob,),
     )
+
+
+def test_a_thread_that_grows_reads_as_one_read_whole(tmp_path: Path) -> None:
+    """All threads of the sample grow at once, a checkpoint at a time, with what tasks wrote."""
+    made = Threads(tmp_path / "growing.db")
+    made.connection.execute("ATTACH ? AS sample", (f"{FILE.as_uri()}?immutable=1",))
+    source = LanggraphSource()
+    names = made.connection.execute(
+        "SELECT thread_id, checkpoint_id FROM sample.checkpoints ORDER BY checkpoint_id").fetchall()
+    made.connection.execute("PRAGMA synchronous = OFF")
+    for place, (thread, name) in enumerate(names):
+        for table in ("checkpoints", "writes"):
+            made.connection.execute(
+                f"INSERT INTO {table} SELECT * FROM sample.{table} WHERE thread_id = ?"
+                " AND checkpoint_id = ?", (thread, name),
+            )  # fmt: skip
+        unit = Unit(f"growing.db/{thread}", (FileStamp.now(str(made.path)),), 0)
+        followed = source.read(made.path, unit)
+        if place % 3 == 0:
+            assert followed.sessions == LanggraphSource().read(made.path, unit).sessions
+    assert grown.read_all(LanggraphSource(), made.path)[0].keys() == READ.keys()
+    made.connection.close()
+
+
+def test_changes_alone_that_grow(made: Threads) -> None:
+    source = LanggraphSource()
+
+    def followed() -> list[str]:
+        (unit,) = source.units(made.path, [])
+        (draft,) = source.read(made.path, unit).sessions
+        assert [draft] == LanggraphSource().read(made.path, unit).sessions
+        return [grown.words(one) for one in grown.visible(draft)]
+
+    made.put("01", None, {"messages": Ext(7, [human("u1", "go")])})
+    assert followed() == ["go"]
+    for place in range(2, 6):
+        made.write(f"{place - 1:02}", "messages", ai(f"a{place}", f"{place}"))
+        made.put(f"{place:02}", f"{place - 1:02}", {}, versions=["messages"])
+        assert followed() == ["go", *map(str, range(2, place + 1))]
+    made.connection.execute("DELETE FROM checkpoints WHERE checkpoint_id > '03'")
+    # What was written for the next one is not in the state yet.
+    assert followed() == ["go", "2", "3", "4"]
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -96,13 +95,16 @@ class Serde:
         if not 0 <= code <= _SNAPSHOT:
             return {"ext": code, "bytes": len(raw)}
         key = code, raw
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             try:
                 found = _made(code, self._decoded(raw, depth))
             except Unreadable:
                 found = {"ext": code, "bytes": len(raw)}
-            self._known[key] = found
-        return self._known[key]
+            if code in _FIELDS:
+                # What is sent to a task holds a whole state, each time another one.
+                self._known[key] = found
+        return found
 
 
 class _Reader:
@@ -290,11 +292,11 @@ def as_message(value: Any) -> dict[str, Any] | None:
 
     A program may hold messages in OpenAI's form too, with a ``role``.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     kind = MESSAGE_TYPES.get(string(value.get("type")) or "")
     if kind is None and "type" not in value:
         kind = _ROLES.get(string(value.get("role")) or "")
     if kind is None or ("content" not in value and "tool_calls" not in value):
         return None
-    return dict(value) if value.get("type") == kind else {**value, "type": kind}
+    return value if value.get("type") == kind else {**value, "type": kind}

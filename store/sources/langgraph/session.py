@@ -11,19 +11,22 @@ from store.sources.base.row_session import RowSession
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import mapping, string
 from store.sources.langgraph.messages import Messages
-from store.sources.langgraph.thread import Thread, Write, changed, read_thread
+from store.sources.langgraph.thread import Thread, ThreadReader, Write, changed
 
 KIND = "langgraph"
 
 
-def read_session(reader: RowReader, session: RowSession) -> SessionDraft | None:
+def read_session(
+    reader: RowReader, session: RowSession, known: ThreadReader
+) -> SessionDraft | None:
     """Return a session; None where it is not there any more.
 
     Args:
         reader: Runs the statements.
-        session: Names the thread; takes records and problems.
+        session: Takes records and problems.
+        known: Reads the thread, and has what was read of it before.
     """
-    thread = read_thread(reader, session, session.id)
+    thread = known.read(reader, session)
     if thread is None:
         return None
     built = Messages(session)

@@ -13,13 +13,15 @@ from store.sources.base.row_reader import Row
 from store.sources.base.row_session import RowSession
 from store.sources.base.values import number, string
 from store.sources.langgraph.session import KIND, read_session
-from store.sources.langgraph.thread import uuid_ms
+from store.sources.langgraph.thread import ThreadReader, uuid_ms
 
 _COLUMNS = frozenset({
     "thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"
 })  # fmt: skip
 _WRITES = frozenset({"thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel"})
 _BYTES_PER_CHECKPOINT = 8192
+_THREADS_HELD = 3
+"""Threads that may grow at the same time, and are not read anew each time."""
 
 
 class LanggraphSource(NamedFiles):
@@ -28,6 +30,20 @@ class LanggraphSource(NamedFiles):
     kind = KIND
     label = "LangGraph"
     places = "name its SQLite file (`SqliteSaver`), or a folder in `[sources.paths]`"
+
+    def __init__(self) -> None:
+        """Make a source."""
+        super().__init__()
+        self._threads: dict[tuple[str, str], ThreadReader] = {}
+
+    def _known(self, path: Path, name: str) -> ThreadReader:
+        """Return what reads a thread; of the last ones what was read of them before."""
+        key = str(path), name
+        found = self._threads.pop(key, None) or ThreadReader(name)
+        while len(self._threads) >= _THREADS_HELD:
+            del self._threads[next(iter(self._threads))]
+        self._threads[key] = found
+        return found
 
     def is_mine(self, connection: sqlite3.Connection) -> bool:
         """Tell by the columns of its table whether a database has checkpoints."""
@@ -71,5 +87,5 @@ class LanggraphSource(NamedFiles):
             unit: The unit as it was listed.
         """
         session = RowSession(session_id, str(path))
-        draft = read_session(SqliteRows(connection), session)
+        draft = read_session(SqliteRows(connection), session, self._known(path, session_id))
         return Reading([draft] if draft else [], session.problems, unit.stamps)

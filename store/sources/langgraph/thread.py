@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.base.databases import record_bytes
-from store.sources.base.row_reader import Row, RowReader
+from store.sources.base.row_reader import Row, RowReader, bound_ids
 from store.sources.base.row_session import RowSession
 from store.sources.base.values import iso_ms, mapping, plausible_ms, string
 from store.sources.langgraph.serde import Serde, Unreadable, as_message
@@ -27,9 +27,18 @@ _REMOVE_ALL = "__remove_all__"
 _GREGORIAN_MS = 12_219_292_800_000
 """From the beginning of a UUID's time, in 1582, to that of epoch ms."""
 
+_BATCH = 20
+"""Checkpoints that are held at a time."""
+_LOOKED_BACK = 20
+"""How many of the newest checkpoints are looked at for messages."""
+
 Message = dict[str, Any]
 Place = tuple[str, ...]
 """Where in the state the messages are: a channel, and a key where it holds an object."""
+
+
+class _NotKept(Exception):
+    """A list follows from one that was not kept."""
 
 
 @dataclass(slots=True)
@@ -115,62 +124,112 @@ class Thread:
     leaves: int = 1
 
 
-def read_thread(reader: RowReader, session: RowSession, name: str) -> Thread | None:
-    """Return a thread; None where it is not there any more.
+class ThreadReader:
+    """Reads one thread, and when it has grown, only its new checkpoints."""
 
-    Args:
-        reader: Runs the statements.
-        session: Takes records and problems.
-        name: The thread's id.
-    """
-    return _Reading(reader, session, name).thread()
+    def __init__(self, name: str) -> None:
+        """Start with nothing read.
 
+        Args:
+            name: The thread's id.
+        """
+        self._name = name
+        self._keeps_lists = False
+        """Whether the state has only changes, so that each list follows from the one before."""
+        self._reader: RowReader
+        self._session: RowSession
+        self._begin(None, "")
 
-class _Reading:
-    """Reads one thread."""
-
-    def __init__(self, reader: RowReader, session: RowSession, name: str) -> None:
-        self._reader, self._session, self._name = reader, session, name
+    def _begin(self, place: Place | None, top: str) -> None:
+        self._place, self._top = place, top
         self._serde = Serde()
-        self._place: Place | None = None
+        self._signs: list[Row] = []
+        self._found: list[Checkpoint] = []
         self._lists: dict[tuple[str, str], list[Message]] = {}
+        self._newest: Checkpoint | None = None
+        self._current: list[Message] = []
         self._seen: dict[str, Seen] = {}
 
-    def thread(self) -> Thread | None:
-        found = list(self._checkpoints())
-        if not found:
+    def read(self, reader: RowReader, session: RowSession) -> Thread | None:
+        """Return the thread; None where it is not there any more.
+
+        Args:
+            reader: Runs the statements.
+            session: Takes records and problems.
+        """
+        self._reader, self._session = reader, session
+        signs = reader.rows(
+            "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type,"
+            " length(checkpoint) AS size, length(metadata) AS about FROM checkpoints"
+            " WHERE thread_id = $1 ORDER BY checkpoint_id, checkpoint_ns", self._name,
+        )  # fmt: skip
+        if not signs:
             return None
-        top = min((one.namespace for one in found), key=len)
-        own = [one for one in found if one.namespace == top]
+        top = min((str(row["checkpoint_ns"] or "") for row in signs), key=len)
+        place = self._place_of(signs, top)
+        known = len(self._signs)
+        if (place, top) != (self._place, self._top) or signs[:known] != self._signs:
+            self._begin(place, top)
+        try:
+            self._go_on(signs)
+        except _NotKept:
+            self._keeps_lists = True
+            self._begin(place, top)
+            self._go_on(signs)
+        return self._thread()
+
+    def _go_on(self, signs: list[Row]) -> None:
+        """Take the checkpoints that are new."""
+        new = signs[len(self._signs) :]
+        for start in range(0, len(new), _BATCH):
+            for one in self._checkpoints(new[start : start + _BATCH]):
+                shown = one.namespace == self._top
+                self._take(one, shown=shown)
+                self._found.append(one)
+                if self._place is None or (shown and one.unread):
+                    continue
+                # Of the states only the newest is needed.
+                done, self._newest = (self._newest, one) if shown else (one, self._newest)
+                if done is not None:
+                    done.values = {}
+        self._signs = signs
+
+    def _thread(self) -> Thread:
+        for seen in self._seen.values():
+            seen.hidden_at = None
+        for one in self._found:
+            if one.unread:
+                self._session.complain(f"checkpoint {one.id}: {one.unread}")
+        own = [one for one in self._found if one.namespace == self._top]
         # A state that is damaged hides nothing of those before it.
         own = [one for one in own if not one.unread] or own
-        thread = Thread(found, own[-1])
+        thread = Thread(self._found, own[-1])
         parents = {one.parent for one in own}
         thread.leaves = sum(one.id not in parents for one in own)
-        self._place = self._place_of(own) or self._place_of(found)
-        for one in found:
-            self._take(one, shown=one.namespace == top)
-        writes = self._written(own[-1].id, top)
         self._order(thread, own)
-        self._take_unfinished(thread, own[-1], writes)
+        self._take_unfinished(thread, own[-1], self._written(own[-1].id, self._top))
         if not thread.messages:
             thread.states = _path(own)
         self._keep(thread, own[-1])
         return thread
 
-    def _checkpoints(self) -> Iterator[Checkpoint]:
+    def _checkpoints(self, signs: list[Row]) -> Iterator[Checkpoint]:
+        """Yield the checkpoints of some rows, in their order."""
+        wanted = {(row["checkpoint_ns"], row["checkpoint_id"]) for row in signs}
         for row in self._reader.rows(
             "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata"
-            " FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id, checkpoint_ns",
-            self._name,
+            f" FROM checkpoints WHERE thread_id = $1 AND checkpoint_id {self._reader.any_of(2)}"
+            " ORDER BY checkpoint_id, checkpoint_ns",
+            self._name, bound_ids([str(row["checkpoint_id"]) for row in signs]),
         ):
+            if (row["checkpoint_ns"], row["checkpoint_id"]) not in wanted:
+                continue
             name = str(row["checkpoint_id"])
             unread = ""
             try:
                 data = mapping(self._serde.value(row["type"], row["checkpoint"]))
             except Unreadable as error:
                 data, unread = {}, str(error)
-                self._session.complain(f"checkpoint {name}: {error}")
             about = mapping(self._metadata(row))
             yield Checkpoint(
                 str(row["checkpoint_ns"] or ""), name, string(row["parent_checkpoint_id"]),
@@ -196,19 +255,27 @@ class _Reading:
             self._session.complain(f"{what}: {error}")
             return None
 
-    def _place_of(self, checkpoints: list[Checkpoint]) -> Place | None:
-        """Return where the newest state with messages has them."""
-        for one in reversed(checkpoints):
-            places = dict(_places(one.values))
-            if places:
-                usual = [place for place in places if place[-1] == _MESSAGES]
-                return min(usual or places, key=lambda each: -len(places[each]))
+    def _place_of(self, signs: list[Row], top: str) -> Place | None:
+        """Return where the newest state with messages has them; None where none has any.
+
+        Args:
+            signs: The rows of all checkpoints.
+            top: The namespace of the graph itself.
+        """
+        own = [row for row in signs if str(row["checkpoint_ns"] or "") == top]
+        last: Checkpoint | None = None
+        for sign in own[: -_LOOKED_BACK - 1 : -1]:
+            for one in self._checkpoints([sign]):
+                last = last or (None if one.unread else one)
+                places = dict(_places(one.values))
+                if places:
+                    usual = [place for place in places if place[-1] == _MESSAGES]
+                    return min(usual or places, key=lambda each: -len(places[each]))
         # Where a channel is not in the state, only what was written to it is kept.
-        last = checkpoints[-1]
-        unkept = {name for name in last.versions if name not in last.values
-                  and name != _START and not name.startswith(_OWN)}  # fmt: skip
-        for one in checkpoints if unkept else ():
-            for write in self._written(one.id, one.namespace):
+        unkept = {name for name in last.versions if name not in last.values and name != _START
+                  and not name.startswith(_OWN)} if last is not None else set()  # fmt: skip
+        for sign in own if unkept else ():
+            for write in self._written(str(sign["checkpoint_id"]), top):
                 if write.channel in unkept and _listed(write.value):
                     return (write.channel,)
         return None
@@ -220,9 +287,7 @@ class _Reading:
             seen = self._note(one, name, data, before)
             seen.graph, seen.last = "", one.id
             before = name
-        for place, messages in _places(one.values):
-            if shown and place == self._place:
-                continue
+        for place, messages in _places(one.values, without=self._place if shown else None):
             before = None
             for data in _kept(messages):
                 name = string(data.get("id")) or ""
@@ -241,19 +306,22 @@ class _Reading:
 
     def _messages_of(self, one: Checkpoint) -> list[Message]:
         """Return a checkpoint's messages; where it has only changes, those of all before it."""
-        key = one.namespace, one.id
-        if self._place is None:
+        if self._place is None or one.unread:
             return []
         held: Any = one.values
         for name in self._place:
             held = mapping(held).get(name)
         found = _kept(_listed(held))
         if held is None and self._place[0] in one.versions and one.parent is not None:
+            if not self._keeps_lists:
+                raise _NotKept
             found = list(self._lists.get((one.namespace, one.parent), []))
             for write in self._written(one.parent, one.namespace):
                 if write.channel == self._place[0]:
                     found = _added(found, write.value)
-        self._lists[key] = found
+        if self._keeps_lists:
+            self._lists[one.namespace, one.id] = found
+        self._current = found
         return found
 
     def _written(self, checkpoint: str, namespace: str) -> list[Write]:
@@ -275,7 +343,7 @@ class _Reading:
     def _order(self, thread: Thread, own: list[Checkpoint]) -> None:
         """Lay out the messages: the shown ones in the order of the state, others behind theirs."""
         head = own[-1]
-        shown = dict(_named(self._lists.get((head.namespace, head.id), [])))
+        shown = dict(_named(self._current))
         path = _path(own)
         behind: dict[str | None, list[str]] = {}
         for seen in self._seen.values():
@@ -383,16 +451,18 @@ def _path(own: list[Checkpoint]) -> list[Checkpoint]:
     return list(reversed(found.values()))
 
 
-def _places(values: dict[str, Any]) -> Iterator[tuple[Place, list[Message]]]:
-    """Yield where a state has lists of messages."""
+def _places(
+    values: dict[str, Any], without: Place | None = None
+) -> Iterator[tuple[Place, list[Message]]]:
+    """Yield where a state has lists of messages, but for one place."""
     for name, value in values.items():
-        if name == _START or name.startswith(_OWN):
+        if name == _START or name.startswith(_OWN) or (name,) == without:
             continue
         if found := _listed(value):
             yield (name,), found
         elif isinstance(value, dict):
             for key, inner in value.items():
-                if found := _listed(inner):
+                if (name, key) != without and (found := _listed(inner)):
                     yield (name, key), found
 
 
