@@ -17,7 +17,13 @@ from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.databases import columns, decoded, record_bytes
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, string
@@ -380,23 +386,16 @@ def _settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> Non
         at: Epoch ms.
         record: The number of its record.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    if part.tool_state != "input-available":
-        return
     result = block.get("result", block.get("output"))
     words = result if isinstance(result, str) else None
     code = _EXIT.search(words[:2000]) if words is not None else None
     failed = block.get("isError") is True or (
         "isError" not in block and words is not None and words.startswith(_FAILED)
     )
-    extra: dict[str, Any] = {"status": "error" if failed else "ok"}
-    if code is not None:
-        extra["exit_code"] = int(code[1])
-    part.tool_state = part.data["state"] = "output-error" if failed else "output-available"
+    extra = {"exit_code": int(code[1])} if code is not None else {}
     shown = result if result is not None else ""
-    part.data["errorText" if failed else "output"] = str(shown) if failed else shown
-    part.data["resultProviderMetadata"] = {"backscroll": extra}
-    part.updated_at = max(at, part.created_at)
+    settle_call(part, "error" if failed else "ok", str(shown) if failed else shown, at, record,
+                extra)  # fmt: skip
 
 
 def stamps_of(folder: str) -> list[FileStamp]:

@@ -16,7 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
 from store.sources.base.json_lines import Record
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import iso_ms, mapping, number, plausible_ms, string
 from store.sources.gptme.content import Call, calls_of, thoughts_of
 
@@ -293,17 +299,8 @@ def _settle(part: PartDraft, results: list[Line]) -> None:
     ended: Ended = "error" if text.startswith("Error") or any(codes) else "ok"
     if text.strip().startswith(_DECLINED):
         ended = "denied"
-    data = part.data
-    if ended == "ok":
-        data |= {"state": "output-available", "output": text}
-    elif ended == "denied":
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
-    else:
-        data |= {"state": "output-error", "errorText": text}
-    data["resultProviderMetadata"] = {"backscroll": {"status": ended, **extra}}
-    part.tool_state, part.updated_at = data["state"], max(part.created_at, last.at)
     part.records = tuple(dict.fromkeys((*part.records, *(line.record for line in results))))
+    settle_call(part, ended, text, last.at, last.record, extra)
 
 
 def _describe(draft: MessageDraft, line: Line) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
 from store.sources.base.early_results import EarlyResults
-from store.sources.base.plain_parts import call_part, data_part
+from store.sources.base.plain_parts import call_part, data_part, settle_call
 from store.sources.base.values import epoch_ms, mapping, number, string
 
 KIND = "kiro"
@@ -117,20 +117,12 @@ class Talk:
             self._early.hold(part.tool_call_id or "", part, owner)
         else:
             part, owner = known
-        part.records = tuple(dict.fromkeys((*part.records, record)))
-        if part.tool_state != "input-available":
-            return
-        data, text = part.data, output if isinstance(output, str) else ""
-        if ended == "ok":
-            data |= {"state": "output-available", "output": output}
-        elif ended == "denied":
-            data["state"] = "output-denied"
-            data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
-        else:
-            words = text or (ended if output in (None, "") else str(output))
-            data |= {"state": "output-error", "errorText": words}
-        data["resultProviderMetadata"] = {"backscroll": {"status": ended, **(extra or {})}}
-        part.tool_state, part.updated_at = data["state"], max(self.at, part.created_at)
+        text = output if isinstance(output, str) else ""
+        if ended == "denied":
+            output = text
+        elif ended != "ok":
+            output = text or (ended if output in (None, "") else str(output))
+        settle_call(part, ended, output, self.at, record, extra)
         owner.updated_at = max(owner.updated_at, part.updated_at)
 
     def open_calls(self, owner: MessageDraft) -> list[PartDraft]:

@@ -12,7 +12,13 @@ from typing import Any
 
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import MessageDraft, PartDraft
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.row_session import RowSession
 from store.sources.base.stated_calls import file_data
 from store.sources.base.values import mapping, string
@@ -312,14 +318,5 @@ def _shown(block: dict[str, Any]) -> dict[str, Any]:
 
 def _settle(part: PartDraft, item: Item, status: str, output: Any) -> None:
     """Give a call its result."""
-    state = {"ok": "output-available", "denied": "output-denied"}.get(status, "output-error")
-    part.data["state"] = part.tool_state = state
-    if status == "ok":
-        part.data["output"] = output
-    elif status == "denied":
-        part.data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": output}
-    else:
-        part.data["errorText"] = output
-    part.data["resultProviderMetadata"] = {"backscroll": {"status": status}}
-    part.updated_at = max(part.created_at, item.at)
-    part.records = tuple(dict.fromkeys((*part.records, item.record)))
+    part.tool_state = "input-available"  # Of several results the last one counts.
+    settle_call(part, status, output, item.at, item.record)

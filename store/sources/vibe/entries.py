@@ -10,7 +10,13 @@ import os
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.values import mapping, ms_or_0, string
 
 _DENIED = frozenset({"tool_denied", "tool_skipped", "tool_rejected"})
@@ -176,27 +182,20 @@ def _effect(entry: dict[str, Any], at: int, record: int) -> PartDraft:
     status, error = string(state.get("status")) or "", mapping(state.get("error"))
     code, words = string(error.get("code")) or "", string(error.get("message")) or ""
     output, extra = _output(state)
-    data = part.data
+    ended = None
     if status == "completed":
-        data |= {"state": "output-available", "output": output}
-        extra["status"] = "ok"
+        ended = "ok"
     elif status in _WAITS:
-        data["state"] = "approval-requested"
-        data["approval"] = {"id": call_id}
+        part.data["state"] = part.tool_state = "approval-requested"
+        part.data["approval"] = {"id": call_id}
     elif code in _DENIED or (status == "failed" and state.get("decision") == "skip"):
-        data["state"] = "output-denied"
-        data["approval"] = {"id": call_id, "approved": False, "reason": words}
-        extra["status"] = "denied"
+        ended, output = "denied", words
     elif status.startswith(_STOPPED) or any(each in code for each in _STOPPED):
-        data |= {"state": "output-error", "errorText": words or "interrupted"}
-        extra["status"] = "interrupted"
+        ended, output = "interrupted", words or "interrupted"
     elif status == "failed":
-        data |= {"state": "output-error", "errorText": words or str(output or "error")}
-        extra["status"] = "error"
-    if "status" in extra:
-        data["resultProviderMetadata"] = {"backscroll": extra}
-        part.updated_at = max(at, ms_or_0(entry.get("updatedAt")))
-    part.tool_state = data["state"]
+        ended, output = "error", words or str(output or "error")
+    if ended is not None:
+        settle_call(part, ended, output, ms_or_0(entry.get("updatedAt")), record, extra)
     return part
 
 

@@ -15,7 +15,13 @@ from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, Rol
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.growing import LINES, Depends, entries_of
 from store.sources.base.json_lines import Record, records_of
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import (
+    call_part,
+    data_part,
+    reasoning_part,
+    settle_call,
+    text_part,
+)
 from store.sources.base.protocol import Fact, FileStamp, Library
 from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
@@ -263,9 +269,6 @@ class _Lines:
             self._early.hold(call_id, part, owner)
         else:
             part = known[0]
-        part.records = tuple(dict.fromkeys((*part.records, record)))
-        if part.tool_state != "input-available":
-            return
         content = data.get("content")
         text = content if isinstance(content, str) else "" if content is None else str(content)
         ended = "ok"
@@ -273,12 +276,7 @@ class _Lines:
             ended = "error"
         elif text.startswith(_CANCELLED):
             ended = "interrupted"
-        if ended == "ok":
-            part.data |= {"state": "output-available", "output": text}
-        else:
-            part.data |= {"state": "output-error", "errorText": text}
-        part.data["resultProviderMetadata"] = {"backscroll": {"status": ended}}
-        part.tool_state = part.data["state"]
+        settle_call(part, ended, text, part.updated_at, record)
 
 
 def _contents(content: object, at: int, record: int) -> list[PartDraft]:
