@@ -26,6 +26,8 @@ _TOLD_EVERY = 12
 _LOCKED = "the store is locked by another program; trying again"
 _NAP_S = 0.008
 """While chunks come faster than this, they are read together: fewer wake-ups, less CPU."""
+_LONGEST_NAP_S = 0.016
+"""As long as chunks wait by default, so that those between two saves cost one wake-up."""
 
 
 class DirectRecorder:
@@ -46,7 +48,7 @@ class DirectRecorder:
             tell: Called with the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
-        self._nap_s = min(_NAP_S, recording.policy.save_buffer_ms / 2000)
+        self._nap_s = min(_LONGEST_NAP_S, recording.policy.save_buffer_ms / 1000)
         self._reader = ChunkReader()
         self._deadline: float | None = None
         self._read_at = 0.0
