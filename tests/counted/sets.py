@@ -14,7 +14,7 @@ _READERS = {"kilo": "opencode", "continue": "continue_"}
 """Readers that are not named as their source."""
 UNTIMED = frozenset({"continue"})
 """Sources whose files have no times, so that days are those of the files themselves."""
-UNANSWERED = frozenset({"goose"})
+UNANSWERED = frozenset({"goose", "vibe"})
 """Sources that do not tell where an answer ends."""
 
 

@@ -249,6 +249,13 @@ def test_an_interrupted_answer(tmp_path: Path) -> None:
     assert only(tmp_path).metadata["activity"]["state"] == "running"
 
 
+def test_a_command_that_is_about_to_be_done_is_not_shown(tmp_path: Path) -> None:
+    made(tmp_path, line("user", "go"), line("assistant", "ok", 1), line("user", "/undo 2", 2))
+    assert [one.role for one in only(tmp_path).messages] == ["user", "assistant"]
+    made(tmp_path, line("user", "/home/mira is full"))
+    assert grown.prompts(only(tmp_path).messages) == ["/home/mira is full"]
+
+
 def test_a_compacted_conversation_shows_all_that_was_said(tmp_path: Path) -> None:
     first = [line("system", "prompt", hide=True), line("user", "one", 1),
              line("assistant", "1", 2, metadata={"usage": {"input_tokens": 5}}),

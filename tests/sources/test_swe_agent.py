@@ -195,6 +195,16 @@ def test_what_was_not_run(tmp_path: Path, after: dict[str, Any], status: str) ->
     assert [one["status"] for one in calls(only(tmp_path))] == [status]
 
 
+def test_a_rejection_is_of_all_calls_of_an_answer(tmp_path: Path) -> None:
+    both = answer("x", 1_795_863_461.0, "ls")
+    both["tool_calls"].append({"id": "d", "function": {"name": "bash", "arguments": "{}"}})
+    not_run = tool(-1, exception_info="action was not executed")
+    write(tmp_path / "a.traj.json", mini(
+        user("go"), both, not_run, {**not_run, "tool_call_id": "d"},
+        user("no", extra={"interrupt_type": "UserRejection"})))  # fmt: skip
+    assert [one["status"] for one in calls(only(tmp_path))] == ["denied", "denied"]
+
+
 def test_usage_of_both_apis(tmp_path: Path) -> None:
     write(tmp_path / "a.traj.json", mini(
         user("go"),

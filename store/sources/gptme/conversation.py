@@ -31,6 +31,7 @@ _QUIET = re.compile(r"<(?:budget:|system_warning)")
 _COMMAND = re.compile(r"/([a-z][a-z_-]*)(?:[ \t]+(.*))?", re.S)
 _INTERRUPTED = "^C Interrupted"
 _DECLINED = "Declined by user"
+_LONGEST_DENIAL = 200
 _CODE = re.compile(r"^Return code: (-?\d{1,9})\s*$|\(code (-?\d{1,9})\)", re.M)
 _BLOCK = re.compile(r"^(`{3,})[^\n]*\n.*?^\1`*[ \t]*$", re.M | re.S)
 _LARGEST_FILE = 16 * 1024 * 1024
@@ -65,6 +66,12 @@ class Line(NamedTuple):
         """Whether it is a part of the prompt of the program, or a figure for the model."""
         return self.data.get("role") == "system" and (
             self.data.get("hide") is True or _QUIET.match(self.content) is not None)
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command for the program, such as ``/undo 2``."""
+        return self.data.get("role") == "user" and (
+            _COMMAND.fullmatch(self.content.strip()) is not None)
 
     @property
     def is_result(self) -> bool:
@@ -297,7 +304,7 @@ def _settle(part: PartDraft, results: list[Line]) -> None:
     codes = [int(one or other) for one, other in _CODE.findall(plain)]
     extra: dict[str, Any] = {"exit_code": codes[0]} if codes else {}
     ended: Ended = "error" if text.startswith("Error") or any(codes) else "ok"
-    if text.strip().startswith(_DECLINED):
+    if _DECLINED in text[:_LONGEST_DENIAL]:
         ended = "denied"
     part.records = tuple(dict.fromkeys((*part.records, *(line.record for line in results))))
     settle_call(part, ended, text, last.at, last.record, extra)

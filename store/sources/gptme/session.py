@@ -99,6 +99,9 @@ def session_draft(folder: Folder, library: Library, depends: Depends) -> Session
     happened = _happened(name, folder.events, library, depends)
     records = list(folder.main.records)
     main = lines_of(folder.main.lines, happened.zone)
+    if main and main[-1].is_command:
+        # It is taken away again at once, and the command done.
+        main.pop()
     history, summaries, forgotten = main, frozenset[str](), frozenset[str]()
     if folder.lossless is not None and folder.lossless.lines:
         whole = lines_of(folder.lossless.lines, happened.zone, len(records))

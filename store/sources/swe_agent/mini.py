@@ -62,8 +62,13 @@ def mini_draft(path: str, data: dict[str, Any], written_ms: int) -> SessionDraft
     updated = max(times or answered or [written_ms])
     model = model_of(mapping(config.get("model")).get("model_name"))
     taken = _Messages(info, model, created)
+    after: dict[str, Any] | None = None
+    following = list[dict[str, Any] | None]()
+    for message in reversed(messages):
+        following.append(after)
+        after = after if message.get("role") == "tool" else message
     for place, message in enumerate(messages):
-        taken.take(place, message, messages[place + 1] if place + 1 < len(messages) else None)
+        taken.take(place, message, following[-1 - place])
     kept = {**info, "config": {**config, "environment": {
         key: value for key, value in environment.items() if key != "env"}}}
     draft = SessionDraft(
@@ -139,7 +144,7 @@ class _Messages:
         Args:
             place: Its place, from 0; its record is the next number.
             message: The message.
-            after: The one after it; None for the last one.
+            after: The next one that is no result; None behind the last.
         """
         role, extra = message.get("role"), mapping(message.get("extra"))
         self._at = _stamped(message) or _answered(message) or self._at
