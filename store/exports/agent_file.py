@@ -59,11 +59,11 @@ def title_of(session: Row, *, given_only: bool = False) -> str | None:
 
     Args:
         session: Its row.
-        given_only: Whether to ignore a title that was made from the first prompt.
+        given_only: Whether to ignore a title that was made from a prompt.
     """
     metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
     user = metadata.get("user")
     own = user.get("title") if isinstance(user, dict) else None
-    is_prompt = given_only and metadata.get("title_from") == "first-prompt"
+    is_prompt = given_only and metadata.get("title_from") in ("first-prompt", "last-prompt")
     title = own or session.get("title") or (None if is_prompt else metadata.get("title"))
     return " ".join(title.split()) if isinstance(title, str) else None

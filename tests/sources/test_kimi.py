@@ -512,6 +512,23 @@ def test_a_fork_of_a_fork_counts_after_the_last_fork(tmp_path: Path) -> None:
     assert draft.lineage.parent_source_id == "session_parent"
 
 
+def test_a_fork_has_copies_of_the_subagents_too(tmp_path: Path) -> None:
+    """As version 2.1.0 makes them: each file is copied, and ends with a record of it."""
+    main, agent = Wire(), Wire()
+    main.turn("one", "first")
+    main.add("subagent.spawned", subagentId="agent-0", parentToolCallId="c")
+    main.add("forked")
+    agent.turn("task", "done")
+    agent.add("forked")
+    agent.write(tmp_path, "agent-0")
+    main.write(tmp_path, forkedFrom="session_parent")
+    drafts, _ = grown.read_all(KimiSource(), tmp_path)
+    assert all(one.inherited_from == one.source_id
+               for draft in drafts.values() for one in draft.messages)  # fmt: skip
+    child = drafts[f"{NAME}:agent-0"]
+    assert child.lineage is not None and child.lineage.parent_source_id == NAME
+
+
 def test_calls_of_the_first_protocol_are_in_messages(tmp_path: Path) -> None:
     wire = Wire("1.0")
     wire.said("go")
