@@ -475,6 +475,19 @@ def test_an_id_in_several_stores_is_one_chat(tmp_path: Path) -> None:
     assert list(grown.read_all(CursorSource(), tmp_path)[0]) == [one.source_id for one in found]
 
 
+def test_a_deleted_chat_hides_its_transcript_and_an_empty_one_does_not(tmp_path: Path) -> None:
+    user, cli = tmp_path / ".config/Cursor/User", tmp_path / ".cursor"
+    chat(user, name=ONE)
+    put(user, {f"composerData:{TWO}": None})
+    for name in (ONE, TWO):
+        transcript(cli, name, name)
+    drafts, problems = grown.read_all(CursorSource(), tmp_path)
+    assert problems == [] and list(drafts) == [ONE]
+    source = CursorSource()
+    path = cli / f"projects/home-w/agent-transcripts/{TWO}/{TWO}.jsonl"
+    assert source.units_at(tmp_path, [str(path)]) == []
+
+
 # --- hand-made chats of the command line ----------------------------------------------------
 
 

@@ -93,6 +93,27 @@ def read_chat(
     return chat.draft(), session
 
 
+def has_chat(connection: sqlite3.Connection, name: str) -> bool:
+    """Return whether the editor has a chat in which something was said, or had one.
+
+    Args:
+        connection: The database, open for reading.
+        name: The chat's id.
+    """
+    key, prefix = COMPOSER + name, f"{BUBBLE}{name}:"
+    row = connection.execute(
+        "SELECT value IS NULL FROM cursorDiskKV WHERE key = ?", (key,)
+    ).fetchone()
+    if row is None or row[0]:
+        # A chat that was deleted stays as a row without a value.
+        return row is not None
+    said = connection.execute(
+        "SELECT 1 FROM cursorDiskKV WHERE key >= ? AND key < ? AND value IS NOT NULL LIMIT 1",
+        (prefix, above(prefix)),
+    ).fetchone()
+    return said is not None or bool(mapping(decoded(_value(connection, key))).get("conversation"))
+
+
 def _value(connection: sqlite3.Connection, key: str) -> Any:
     found = connection.execute("SELECT value FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
     return found[0] if found is not None else None

@@ -40,7 +40,16 @@ from store.sources.base.protocol import (
 from store.sources.base.values import mapping, ms_or_0
 from store.sources.base.vscode import STATE, host_folders
 from store.sources.cursor.cli import META, STORE, is_chat, read_cli_chat, stamps_of
-from store.sources.cursor.ide import BUBBLE, COMPOSER, HEADERS, LIST, Editor, above, read_chat
+from store.sources.cursor.ide import (
+    BUBBLE,
+    COMPOSER,
+    HEADERS,
+    LIST,
+    Editor,
+    above,
+    has_chat,
+    read_chat,
+)
 from store.sources.cursor.transcripts import (
     FOLDER,
     PROJECTS,
@@ -90,7 +99,7 @@ class CursorSource(DatabaseSource):
         self._workspaces = Workspaces()
         self._library: Library = NoLibrary()
         self._roots: list[Path] = []
-        self._ids: dict[str, tuple[list[FileStamp], frozenset[str]]] = {}
+        self._ids: dict[str, tuple[list[FileStamp], dict[str, bool]]] = {}
         self._written: dict[str, tuple[int, dict[str, int]]] = {}
         self._lists: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {}
 
@@ -157,19 +166,18 @@ class CursorSource(DatabaseSource):
 
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the chats of each store; each chat once, where most of it is."""
-        known = set[str]()
-        for unit in super().units(root, problems):
-            known.add(unit.key.partition("/")[2])
-            yield unit
+        yield from super().units(root, problems)
         for database in self._side_databases(root):
             yield from _side_unit(database)
-        known |= self._editor_ids(root)
-        for folder in _cli_folders(str(root)):
+        folders, texts = _cli_folders(str(root)), list(_transcripts(str(root)))
+        names = [*map(os.path.basename, folders), *map(name_of, texts)]
+        known = self._editor_ids(root, names)
+        for folder in folders:
             if os.path.basename(folder) not in known:
                 known.add(os.path.basename(folder))
                 yield from _cli_unit(folder)
         known |= self._cli_ids()
-        for path in _transcripts(str(root)):
+        for path in texts:
             if name_of(path) not in known:
                 known.add(name_of(path))
                 yield from _text_unit(path)
@@ -181,28 +189,34 @@ class CursorSource(DatabaseSource):
         return found or [str(path) for path in self.databases_at(root)
                          if path.parent.name != GLOBAL]  # fmt: skip
 
-    def _editor_ids(self, root: Path) -> frozenset[str]:
-        """Return the ids of chats that the editor has, at a root and in the usual place."""
+    def _editor_ids(self, root: Path, names: Iterable[str]) -> set[str]:
+        """Return which ids the editor has, or had, at a root and in the usual place.
+
+        Args:
+            root: The root.
+            names: The ids.
+        """
         places = dict.fromkeys(
             path for place in (root, *self._roots) for path in self.databases_at(place)
         )
-        return frozenset(name for path in places for name in self._ids_in(path))
+        asked = set(names)
+        return {name for path in places for name in self._ids_in(path, asked)} if asked else set()
 
-    def _ids_in(self, path: Path) -> frozenset[str]:
+    def _ids_in(self, path: Path, names: set[str]) -> set[str]:
         stamps, known = database_stamps(str(path)), self._ids.get(str(path))
-        if known is not None and known[0] == stamps:
-            return known[1]
-        try:
-            with self._databases.reading(path) as connection:
-                found = frozenset(
-                    str(row[0]).removeprefix(COMPOSER) for row in connection.execute(
-                        "SELECT key FROM cursorDiskKV WHERE key >= ? AND key < ?"
-                        " AND value IS NOT NULL", (COMPOSER, above(COMPOSER)))
-                ) if self.is_mine(connection) else frozenset()  # fmt: skip
-        except (StoreError, sqlite3.Error, OSError):
-            return known[1] if known is not None else frozenset()
-        self._ids[str(path)] = stamps, found
-        return found
+        if known is not None and known[0] != stamps:
+            known = None
+        told = known[1] if known is not None else {}
+        left = names - told.keys()
+        if left:
+            try:
+                with self._databases.reading(path) as connection:
+                    is_mine = self.is_mine(connection)
+                    told |= {name: is_mine and has_chat(connection, name) for name in left}
+            except (StoreError, sqlite3.Error, OSError):
+                return {name for name in names if told.get(name)}
+            self._ids[str(path)] = stamps, told
+        return {name for name in names if told[name]}
 
     def _cli_ids(self) -> frozenset[str]:
         """Return the ids of chats that the command line has in the usual place."""
@@ -312,16 +326,18 @@ class CursorSource(DatabaseSource):
         if name in (STATE, PLACE) and os.path.basename(os.path.dirname(folder)) == STORAGE:
             yield from _side_unit(os.path.join(folder, STATE))
         elif name in (STORE, META) or CHATS in Path(folder).parts[-3:]:
-            known = self._editor_ids(root)
-            for each in _cli_folders(folder):
+            folders = _cli_folders(folder)
+            known = self._editor_ids(root, map(os.path.basename, folders))
+            for each in folders:
                 if os.path.basename(each) not in known:
                     yield from _cli_unit(each)
         elif FOLDER in Path(path).parts:
-            inner = path[: path.index(FOLDER)] + FOLDER
-            known = self._editor_ids(root) | self._cli_ids() | {
+            texts = [text for text in files_in(path[: path.index(FOLDER)] + FOLDER)
+                     if text.startswith(path)]  # fmt: skip
+            known = self._editor_ids(root, map(name_of, texts)) | self._cli_ids() | {
                 os.path.basename(each) for each in _cli_folders(str(root))}  # fmt: skip
-            for text in files_in(inner):
-                if text.startswith(path) and name_of(text) not in known:
+            for text in texts:
+                if name_of(text) not in known:
                     yield from _text_unit(text)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
@@ -330,8 +346,9 @@ class CursorSource(DatabaseSource):
                      for end in ("", "-wal")]  # fmt: skip
         if not root.is_dir():
             return databases or [root.parent]
-        inner = [root / each / name for each in _ROOTS for name in (CHATS, PROJECTS)]
-        there = [path for path in inner if path.is_dir()]
+        # One of the two may come later.
+        pairs = [(root / each / CHATS, root / each / PROJECTS) for each in _ROOTS]
+        there = [path for pair in pairs if any(one.is_dir() for one in pair) for path in pair]
         return [*databases, *there] or [root]
 
     # --- reading
