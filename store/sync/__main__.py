@@ -27,6 +27,7 @@ from store.sync.progress import Progress, Summary
 from store.sync.roots import roots_from_arguments
 from store.sync.settings import Settings
 from store.sync.targets import StoreTarget, Target, classify, default_targets
+from store.sync.wanted import Wanted
 from store.system.locations import library_path
 from store.system.stopping import Stop, stop_with_parent
 from store.system.streams import guard_streams
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     guard_streams()
     options = _parser().parse_args(arguments)
+    options.wanted = Wanted()
     if options.nice and hasattr(os, "nice"):
         os.nice(options.nice)
     stop = Stop()
@@ -51,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
     if options.until_stdin_closes:
-        threading.Thread(target=stop_with_parent, args=(stop,), daemon=True).start()
+        hearing = (stop, options.wanted.heard)
+        threading.Thread(target=stop_with_parent, args=hearing, daemon=True).start()
     try:
         options.roots = roots_from_arguments(options.roots)
         if options.watch:
@@ -80,7 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nice", type=int, default=0, help="add this to the process's nice value")
     parser.add_argument("--helpers", type=int, default=None, help="number of helper processes")
     parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end when standard input closes"
+        "--until-stdin-closes", action="store_true",
+        help="end when standard input closes; sessions named there, one a line, are read first",
     )
     return parser
 
@@ -92,7 +96,10 @@ def _sync(options: argparse.Namespace, stop: Stop) -> Summary:
     try:
         settings = _settings(options, config)
         report = _Reporter() if options.json else lambda progress: None
-        return Sync(database, settings, on_progress=report, stopped=stop.is_set).run(targets)
+        return Sync(
+            database, settings, on_progress=report, stopped=stop.is_set,
+            wanted=options.wanted.take,
+        ).run(targets)  # fmt: skip
     except sqlite3.Error as error:
         raise explained(error, database.path) from error
     finally:
@@ -114,6 +121,7 @@ def _watch(options: argparse.Namespace, stop: Stop) -> None:
             say=_print if options.json else _tell,
             on_progress=_Reporter() if options.json else lambda progress: None,
             scope=_scope(options),
+            wanted=options.wanted.take,
             poll=config.sources.poll_files,
         ).run()
     except sqlite3.Error as error:

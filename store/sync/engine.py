@@ -10,6 +10,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from store.engine.database import Database
@@ -22,7 +24,7 @@ from store.sync.depending import News, Where
 from store.sync.forget import delete_sessions, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
-from store.sync.locking import sync_lock, transaction
+from store.sync.locking import sync_lock, transaction, write_turn
 from store.sync.long_units import read_in_steps
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
@@ -30,6 +32,7 @@ from store.sync.roots import identity, may_be_there, units_of, why_unreadable
 from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.units import Job
+from store.sync.wanted import nothing_wanted, take_wanted
 from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 
@@ -76,6 +79,8 @@ class Sync:
     Attributes:
         on_progress: Called often; the callee limits how much it shows.
         stopped: Called between units; True ends the run and keeps what is committed.
+        wanted: Called between units for the id of a session that is listed and to be read
+            next; None where there is none.
         reading: Reads the units that are not given to helpers.
         changed: Ids of the sessions written so far.
         targets: All targets of the store, where this run reads only some of them: new facts
@@ -87,6 +92,7 @@ class Sync:
     clock: Clock = system_clock
     on_progress: Callable[[Progress], None] = lambda progress: None
     stopped: Callable[[], bool] = lambda: False
+    wanted: Callable[[], str | None] = nothing_wanted
     reading: Callable[[list[Job], Settings, Database], Results] = read_here
     changed: list[str] = field(default_factory=list)
     targets: Sequence[Target] = ()
@@ -298,6 +304,11 @@ class Sync:
         pool = Pool(self.database.path, self.settings, self.stopped)
         for done in pool.work(jobs):
             again += self._note(done.jobs, done.outcome)
+            for job in take_wanted(
+                self.database, self.wanted, lambda: [jobs[number] for number in pool.waiting()]
+            ):
+                pool.take_back(jobs.index(job))
+                again += self._work([job])
             if done.lost is not None:
                 batch, job = self._batch(), done.lost
                 reason = Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)
@@ -308,7 +319,7 @@ class Sync:
     def _work(self, jobs: list[Job]) -> list[Job]:
         """Run jobs in this process; return those that another sync wrote meanwhile."""
         again: list[Job] = []
-        batch = self._batch()
+        batch, done = self._batch(), 0
         for job, result in self.reading(jobs, self.settings, self.database):
             leave_out(result, self.settings.excludes)
             batch.add(job, result)
@@ -317,6 +328,14 @@ class Sync:
                 batch = self._batch()
             if self.stopped():
                 break
+            done += not result.more
+            for first in take_wanted(
+                self.database, self.wanted, partial(islice, jobs, done, None)
+            ):
+                # ``reading`` goes through the same list, and is not there yet.
+                del jobs[jobs.index(first, done)]
+                again += self._write(batch) + self._work([first])
+                batch = self._batch()
         return again + self._write(batch)
 
     def _batch(self) -> Batch:
@@ -325,7 +344,8 @@ class Sync:
     def _write(self, batch: Batch) -> list[Job]:
         if not batch.units:
             return []
-        outcome = write_batch(self.database, batch, self.clock)
+        with write_turn(self.database.path):
+            outcome = write_batch(self.database, batch, self.clock)
         return self._note(batch.ended(outcome), outcome)
 
     def _note(self, jobs: list[Job], outcome: Outcome) -> list[Job]:

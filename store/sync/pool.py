@@ -104,12 +104,23 @@ class Pool:
                     break
                 for helper in self._helpers:
                     helper.assign(self._waiting)
-                with contextlib.suppress(queue.Empty):
+                try:
                     yield from self._take(*self._received.get(timeout=POLL_S), jobs)
+                except queue.Empty:
+                    # Whoever takes what is done may have something to do in between.
+                    yield Done()
             yield from self._end(jobs)
         finally:
             for helper in self._helpers:
                 helper.kill()
+
+    def waiting(self) -> list[int]:
+        """Return the places, among the jobs, of those that no helper has been given."""
+        return self._waiting.numbers()
+
+    def take_back(self, number: int) -> None:
+        """Take a waiting job away, for the caller to do it."""
+        self._waiting.drop(number)
 
     def _start(self) -> _Helper:
         settings = self.settings

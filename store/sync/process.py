@@ -145,6 +145,11 @@ class SyncProcess:
             pass
         return self.summary
 
+    def read_first(self, session_id: str) -> None:
+        """Ask for a session that is listed and not read yet, before all others."""
+        if self._process.stdin is not None and not self._process.stdin.is_closing():
+            self._process.stdin.write(f"{session_id}\n".encode())
+
     async def stop(self) -> None:
         """Stop the sync; committed changes are kept."""
         if self._process.returncode is not None:

@@ -55,6 +55,31 @@ class Scheduler:
             del self._folders[folder]
         return task
 
+    def numbers(self) -> list[int]:
+        """Return the numbers of the tasks that are left."""
+        folders = (task.number for tasks in self._folders.values() for task in tasks)
+        return [*(task.number for task in self._returned), *folders]
+
+    def drop(self, number: int) -> None:
+        """Take a task out; nothing happens where it is not left."""
+        self._returned = deque(task for task in self._returned if task.number != number)
+        for folder, tasks in list(self._folders.items()):
+            left = deque(task for task in tasks if task.number != number)
+            if len(left) == len(tasks):
+                continue
+            if left:
+                self._folders[folder] = left
+            else:
+                self._forget(folder)
+
+    def _forget(self, folder: str) -> None:
+        """Leave out a folder that has no tasks any more."""
+        del self._folders[folder]
+        self._free = deque(one for one in self._free if one != folder)
+        for owned in self._owned.values():
+            owned[:] = [entry for entry in owned if entry[1] != folder]
+            heapq.heapify(owned)
+
     def give_back(self, helper: Hashable, tasks: Iterable[Task]) -> None:
         """Queue a helper's unfinished tasks again and release its folders."""
         self._returned.extendleft(reversed(list(tasks)))

@@ -28,6 +28,7 @@ from store.sync.progress import Progress
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.sync.units import Job
+from store.sync.wanted import nothing_wanted
 from store.sync.watch_activity import ActivityBoard, ProcessFinder
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
@@ -62,6 +63,7 @@ class Watch:
             "state", "at"}`` with a null state when a session's process has ended, and
             ``{"event": "trouble", "message"}``.
         on_progress: Receives the progress of the first sync.
+        wanted: As in ``Sync``.
         scope: Name of the targets if they are not the default places.
         poll: Which files to poll beside the system's events: ``auto`` (recently changed
             ones), ``always`` (also new files in all folders), or ``never``.
@@ -74,6 +76,7 @@ class Watch:
     say: Say = lambda event: None  # noqa: E731
     on_progress: Callable[[Progress], None] = lambda progress: None
     clock: Clock = system_clock
+    wanted: Callable[[], str | None] = nothing_wanted
     scope: str = ""
     poll: PollFiles = "auto"
     followers: Followers = field(default_factory=Followers)
@@ -171,7 +174,7 @@ class Watch:
 
     def _sync(self) -> Sync:
         return Sync(
-            self.database, self.settings, self.clock, stopped=self.stop.is_set,
+            self.database, self.settings, self.clock, stopped=self.stop.is_set, wanted=self.wanted,
             reading=self.followers.reading, targets=self._targets,
         )  # fmt: skip
 

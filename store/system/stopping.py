@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from store.system.readable import readable
 
@@ -63,13 +63,21 @@ def stop_on_signals(stop: Stop) -> None:
             signal.signal(number, lambda *_: stop.set())
 
 
-def stop_with_parent(stop: Stop) -> None:
+def _nothing_heard(chunk: bytes) -> None:
+    pass
+
+
+def stop_with_parent(stop: Stop, heard: Callable[[bytes], None] = _nothing_heard) -> None:
     """Set the flag when standard input ends, and end the process if it does not end then.
 
     For a thread of its own: a parent that goes away closes the input of its children.
+
+    Args:
+        stop: The flag.
+        heard: Takes what comes in until then.
     """
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
+    while chunk := os.read(sys.stdin.fileno(), 4096):
+        heard(chunk)
     stop.set()
     # Let the running transaction end first; killing it would be safe too.
     time.sleep(GRACE_S)

@@ -10,12 +10,16 @@ import pytest
 
 from store.conversation.outline_marks import is_outline
 from store.engine.database import Database, open_database
-from store.sync import outlines, units
+from store.sources.registry import source
+from store.sync import outlines, pool, units
 from store.sync.engine import Sync
 from store.sync.session_rows import PreparedSession
 from store.sync.settings import Settings
+from store.sync.targets import Target
 from store.sync.units import Excludes, Job
+from store.sync.wanted import Wanted
 from store.verbs import marks
+from tests.bench import claude_corpus
 from tests.sources.samples import FIRST, SAMPLES, Sample
 
 LISTED = Settings(helpers=0, outline_bytes=0)
@@ -59,17 +63,18 @@ def test_listing_first_leaves_nothing_in_the_rows(sample: Sample, tmp_path: Path
 
 
 class Stopping:
-    """Stops a sync once its sessions are listed."""
+    """Stops a sync once the sessions of so many units are listed; of all without a number."""
 
-    def __init__(self) -> None:
-        self.listed = False
+    def __init__(self, units: int | None = None) -> None:
+        self.units, self.listed = units, False
 
     def note(self, progress: Any) -> None:
-        self.listed = self.listed or progress.files_listed > 0
+        enough = progress.files_total if self.units is None else self.units
+        self.listed = self.listed or progress.files_listed >= enough > 0
 
 
-def listed_only(database: Database, sample: Sample) -> None:
-    stopping = Stopping()
+def listed_only(database: Database, sample: Sample, units: int | None = None) -> None:
+    stopping = Stopping(units)
     sync = Sync(database, LISTED, on_progress=stopping.note, stopped=lambda: stopping.listed)
     sync.run([sample.target()])
 
@@ -116,7 +121,7 @@ def test_a_sync_that_was_stopped_lists_on_and_ends_as_a_whole_one(
 ) -> None:
     sample = FIRST["claude-code"]
     monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 2)
-    listed_only(library, sample)
+    listed_only(library, sample, 3)
     first = set(sessions(library))
     looked: list[str] = []
     outline = outlines.outlines_of
@@ -129,7 +134,7 @@ def test_a_sync_that_was_stopped_lists_on_and_ends_as_a_whole_one(
     before = {
         row[0] for row in library.connection.execute("SELECT DISTINCT key FROM outlines")
     }
-    assert first and before
+    assert first and len(before) in (3, 4)
     Sync(library, LISTED, clock=lambda: 1).run([sample.target()])
     assert before.isdisjoint(looked)
     assert rows(library)["chat_sessions"] == synced(
@@ -186,3 +191,62 @@ def test_excluded_folders_and_forgotten_sessions_are_not_listed(library: Databas
     library.connection.execute("DELETE FROM outlines")
     Sync(library, settings).run([sample.target()])
     assert not sessions(library)
+
+
+def read_order(database: Database) -> list[str]:
+    """Return the sessions in the order in which their messages were written."""
+    found = database.connection.execute(
+        "SELECT session_id, min(rowid) AS first FROM chat_messages GROUP BY session_id"
+        " ORDER BY first"
+    )
+    return [row[0] for row in found]
+
+
+def test_a_session_that_is_opened_is_read_next(library: Database) -> None:
+    sample = FIRST["codex"]
+    listed_only(library, sample)
+    asked = ["no such session"]
+    (last,) = library.connection.execute(
+        "SELECT session_id FROM outlines o JOIN chat_sessions s ON s.id = o.session_id"
+        " WHERE s.parent_id IS NULL ORDER BY s.updated_at LIMIT 1"
+    ).fetchone()
+    asked.insert(0, last)
+    Sync(library, PLAIN, wanted=lambda: asked.pop() if asked else None).run([sample.target()])
+    order = read_order(library)
+    assert last in order[:3] and not asked
+    assert set(order) == set(sessions(library))
+
+
+def test_a_session_that_is_opened_is_read_before_what_helpers_wait_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "BULK_BYTES", 0)
+    monkeypatch.setattr(pool, "ASSIGNED_BYTES", 1_000_000)
+    claude_corpus.make(tmp_path / "tree", 60, 100)
+    root = tmp_path / "tree"
+    database = open_database(tmp_path / "library.db", create=True)
+    target = Target(source("claude-code"), root)
+    stopping = Stopping()
+    few = Settings(helpers=2, outline_bytes=0)
+    Sync(
+        database, few, on_progress=stopping.note, stopped=lambda: stopping.listed
+    ).run([target])
+    (last,) = database.connection.execute(
+        "SELECT id FROM chat_sessions ORDER BY updated_at LIMIT 1"
+    ).fetchone()
+    asked = [last]
+    Sync(database, few, wanted=lambda: asked.pop() if asked else None).run([target])
+    order = read_order(database)
+    assert len(order) == 60 and order.index(last) < 40
+    assert database.connection.execute("SELECT count(*) FROM outlines").fetchone() == (0,)
+    database.close()
+
+
+def test_ids_are_taken_line_by_line_however_they_arrive() -> None:
+    wanted = Wanted()
+    for chunk in (b"ses_1\nses", b"_2", b"\n\n", b"x" * 300 + b"\n", b"\xff\n", b"rest"):
+        wanted.heard(chunk)
+    taken = []
+    while (one := wanted.take()) is not None:
+        taken.append(one)
+    assert taken == ["ses_1", "ses_2", "\ufffd"]
