@@ -351,6 +351,10 @@ class BackscrollApp(CommandOwner, CommandApp):
         except TimeoutError:
             await syncing.stop()
 
+    def read_first(self, session_id: str) -> None:
+        """Have a session that is listed and not read yet read before all others."""
+        self._syncing.read_first(session_id)
+
     def _show_sync(self, words: str) -> None:
         self.main.counter.syncing = words
         self.main.counter.count_now()

@@ -151,6 +151,10 @@ class Host(Terminal, Protocol):
         """Show a problem in a toast and keep all of it in the log file."""
         ...
 
+    def read_first(self, session_id: str) -> None:
+        """Have a session that is listed and not read yet read before all others."""
+        ...
+
     @property
     def way_back(self) -> WayBack | None:
         """Where escape leads from the session in the transcript; None for the list."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from store.activity.judgement import live_activities
+from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.values import Column, amount, decoded, number, number_or_none, tag_names, text
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
@@ -77,6 +78,7 @@ class ListRow:
         activity_from: ``stored`` or ``guessed``.
         said: The whole activity as stored, with the process that runs it.
         messages: Stored messages, hidden ones too.
+        outline: Whether its file is listed and not read yet: counts are unknown.
         prompts_only: Whether only its prompts are known, from an agent's log of typed lines.
         turns: Visible messages of the user; None until they are counted.
         active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
@@ -109,6 +111,7 @@ class ListRow:
         else None)
     messages: int = _column(
         "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)", number)
+    outline: bool = _metadata(is_outline)
     prompts_only: bool = _metadata(
         lambda found: _part(found, "backscroll").get("prompts_only") is True)
     turns: int | None = None

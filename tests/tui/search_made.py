@@ -36,7 +36,8 @@ def row(session_id: str = "ses_a", title: str | None = "Retry loop", **more: Any
         "model": "claude-sonnet-4-5", "workspace": "/srv/api", "branch": "main",
         "parent_id": None, "lineage": None, "tokens": 0, "cost": 0.0, "created_at": START,
         "updated_at": START, "archived_at": None, "star": False, "tags": (), "activity": None,
-        "activity_from": None, "said": None, "messages": 2, "prompts_only": False, **more,
+        "activity_from": None, "said": None, "messages": 2, "outline": False,
+        "prompts_only": False, **more,
     }
     return ListRow(id=session_id, title=title, **values)
 

@@ -22,7 +22,7 @@ def row(**known: object) -> ListRow:
         "parent_id": None, "lineage": None, "tokens": 0, "cost": 0.0, "created_at": 0,
         "updated_at": 0, "archived_at": None, "star": False, "tags": (), "activity": None,
         "activity_from": None, "said": None, "messages": 0,
-        "prompts_only": False} | known))
+        "outline": False, "prompts_only": False} | known))
 
 
 def test_a_cost_that_is_an_estimate_is_marked() -> None:

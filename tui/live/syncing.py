@@ -119,6 +119,11 @@ class Syncing:
                 None,
             )
 
+    def read_first(self, session_id: str) -> None:
+        """Ask the sync, where it runs, for a session before all others."""
+        if self._process is not None:
+            self._process.read_first(session_id)
+
     async def stop(self) -> None:
         """Break the sync off; what it has done stays done."""
         self._stopped.set()
@@ -127,11 +132,16 @@ class Syncing:
 
 
 def progress_words(progress: Progress) -> str:
-    """Return how far a sync is, such as ``syncing 120 of 2,000 files, 12 s left``."""
+    """Return how far a sync is, such as ``syncing 120 of 2,000 files, 12 s left``.
+
+    While sessions are only listed: ``listing 120 of 2,000 files``.
+    """
     if progress.waiting:
         return "waiting for another sync"
     if not progress.files_total:
         return "syncing"
+    if progress.files_listed and not progress.files_done:
+        return f"listing {progress.files_listed:,} of {progress.files_total:,} files"
     words = f"syncing {progress.files_done:,} of {progress.files_total:,} files"
     if progress.eta_s is not None and progress.eta_s >= 1:
         words += f", {progress.eta_s:.0f} s left"

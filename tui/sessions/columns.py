@@ -33,8 +33,18 @@ class Column(NamedTuple):
     instead_of: str | None = None
 
 
+UNREAD = "…"
+"""The figure of a session that is listed and not read yet."""
+
+
 def _turns(row: ListRow) -> str:
+    if row.outline:
+        return UNREAD
     return "" if row.turns is None else figures.count_of(row.turns, "turn")
+
+
+def _messages(row: ListRow) -> str:
+    return UNREAD if row.outline else figures.count_of(row.messages, "msg")
 
 
 def _cost(row: ListRow) -> str:
@@ -48,7 +58,7 @@ def _cost(row: ListRow) -> str:
 
 COLUMNS: tuple[Column, ...] = (
     Column("turns", _turns, (8, 11), (0, ONE_LINE_FROM)),
-    Column("messages", lambda row: figures.count_of(row.messages, "msg"), (8, 11), None, "turns"),
+    Column("messages", _messages, (8, 11), None, "turns"),
     Column("tokens", lambda row: figures.tokens(row.tokens) if row.tokens else "", (6, 6)),
     Column("cost", _cost, (8, 8), (48, 100), "tokens"),
 )

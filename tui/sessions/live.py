@@ -85,7 +85,7 @@ class LiveRows:
             return True
         # A message may have been hidden or sent; the last count is shown until it is known.
         self._turns.written(row)
-        row.turns, row.own_cost = old.turns, old.own_cost
+        row.turns, row.own_cost = None if old.outline else old.turns, old.own_cost
         query = self._contents.query
         sort, group = SORTS[query.sort], GROUPS[query.group]
         if _differ(old, row, (*_PLACED_BY, *([group.field] if group.field else []))):

@@ -70,6 +70,9 @@ class TurnCounts:
     def put(self, row: ListRow, turns: int) -> None:
         """Keep the count of a session, and write it into its row."""
         row.turns = turns
+        if row.outline:
+            # Nothing of it is read yet: this is no count to remember.
+            return
         self._counted[row.id] = (row.updated_at, turns)
 
     def fill(self, rows: Iterable[ListRow]) -> list[ListRow]:

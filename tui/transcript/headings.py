@@ -13,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.activity.judgement import Activity
+from store.conversation.outline_marks import is_outline
 from store.conversation.readable import decode
 from store.rows import SessionRow
 from store.text import figures
@@ -299,7 +300,9 @@ class Headings:
         if shown.hit is not None and shown.hit.tour.words:
             return [(shown.hit.tour.words, "text bold"), ("  n N", "faint")]
         if not len(document):
-            return [("This session has no messages", "muted")]
+            row = shown.session
+            unread = row is not None and is_outline(as_dict(decode(row.metadata_json)))
+            return [("Reading this session" if unread else "This session has no messages", "muted")]
         label = document.setting.labels.get(shown.message_id)
         runs: list[Run] = [(f"“{one_line(label)}”  ", "tool")] if label else []
         runs += self._end_runs()

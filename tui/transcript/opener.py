@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from store.conversation.outline_marks import is_outline
 from store.conversation.readable import decode
 from store.queries import transcript as queries
 from store.queries.lineage import has_children
@@ -61,6 +62,8 @@ class Opener:
         """
         shown = self._shown
         self._pane.cancel("fill")
+        if is_outline(as_dict(decode(row.metadata_json))):
+            host_of(shown.view).read_first(row.id)
         if shown.reader is None:
             self._headings.show_opening(row.title)
         known = read_place(place) if message_id is None else None

@@ -1,0 +1,71 @@
+"""Sessions that are listed before their file was read: what the list and the transcript show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.config import Settings as Config
+from store.engine.database import open_database
+from store.sync.engine import Sync
+from store.sync.progress import Progress
+from store.sync.settings import Settings
+from tests.sources.samples import FIRST
+from tests.store.test_sync_outlines import listed_only
+from tests.tui.stores import settled
+from tui.app import BackscrollApp
+from tui.live.syncing import progress_words
+from tui.sessions.columns import COLUMNS, UNREAD
+from tui.state.library import Library
+
+SAMPLE = FIRST["pi"]
+
+
+async def test_a_session_that_is_not_read_yet_says_so_and_is_asked_for_when_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "library.db"
+    database = open_database(path, create=True)
+    listed_only(database, SAMPLE)
+    asked: list[str] = []
+    monkeypatch.setattr(BackscrollApp, "read_first", lambda self, name: asked.append(name))
+    app = BackscrollApp(Library.open(path, "library"), Config(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        pane.turns.count_now()
+        await settled(app, pilot)
+        rows = pane.view.rows.values()
+        assert len(rows) == 3 and {COLUMNS[0].text(row) for row in rows} == {UNREAD}
+        chosen = pane.selection.id
+        assert chosen is not None
+        app.main.opener.open(chosen)
+        await settled(app, pilot)
+        assert "Reading this session" in status(app) and asked[-1] == chosen
+        Sync(database, Settings(helpers=0)).run([SAMPLE.target()])
+        app.main.watcher.poller.poll(file=True)
+        await settled(app, pilot)
+        await app.main.watcher.follow()
+        await settled(app, pilot)
+        pane.turns.count_now()
+        await settled(app, pilot)
+        assert "part " in status(app)
+        rows = pane.view.rows.values()
+        assert {COLUMNS[0].text(row) for row in rows} == {"1 turn", "2 turns", "3 turns"}
+    database.close()
+
+
+def status(app: BackscrollApp) -> str:
+    """Return the line below the transcript."""
+    pane = app.main.transcript
+    assert pane is not None
+    line = pane.headings.status
+    return "\n".join(strip.text for strip in line.render_lines(line.size.region))
+
+
+def test_a_sync_says_that_it_lists_before_it_reads() -> None:
+    assert progress_words(Progress(files_listed=40, files_total=2000)) == (
+        "listing 40 of 2,000 files"
+    )
+    reading = Progress(files_listed=2000, files_done=3, files_total=2000)
+    assert progress_words(reading) == "syncing 3 of 2,000 files"
