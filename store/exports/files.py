@@ -63,17 +63,23 @@ class Prepared(NamedTuple):
         if is_whole:
             made_folder(path.parent)
         count = write_whole(path, self.pieces(), replace=replace)
+        if not is_whole:
+            self.tell_missing()
+            return count
         top = path.parents[name.count("/")]
-        for beside, text in self.reading.beside.items() if is_whole else ():
+        for beside, text in self.reading.beside.items():
             made_folder((top / beside).parent)
             count += write_whole(top / beside, [text], replace=replace)
-        if self.reading.beside and not is_whole:
+        return count
+
+    def tell_missing(self) -> None:
+        """Say which other files the session needs, where its one file was written alone."""
+        if self.reading.beside:
             first, *others = self.reading.beside
             names = f"{first} and {len(others)} other files" if len(others) > 1 else (
                 " and ".join((first, *others)))
             self.reading.remarks.append(
                 f"the session also needs {names}; give a folder as the place, and all are written")
-        return count
 
 
 def prepare(

@@ -11,7 +11,7 @@ from store.sync.jsontext import json_text
 
 LINKS = ("child_session_source_id", "child_session_id", "attachment")
 """Keys of a part's ``resultProviderMetadata.backscroll`` that name a session or side file."""
-GUESSED = (None, "first-prompt", "placeholder", "id")
+GUESSED = (None, "first-prompt", "last-prompt", "placeholder", "id")
 """``title_from`` of generated titles."""
 NAMED = ("custom-title", "manual-title", "name", "session-name")
 """``title_from`` of names that a person gave; no other title replaces them."""

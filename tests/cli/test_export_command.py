@@ -73,6 +73,19 @@ def test_into_a_folder(run: Run, demo: Path, tmp_path: Path) -> None:
     assert file.name.startswith("ses_") and file.suffix == ".jsonl"
 
 
+@pytest.mark.parametrize("to", ["kimi", "cline", "openhands"])
+def test_one_file_of_a_session_that_is_a_folder(
+    run: Run, demo: Path, tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = run("export", "retry-loop", "--to", to)
+    written = run("export", "retry-loop", "--to", to, "--out", "made.json")
+    assert shown.code == written.code == 0
+    for each in (shown, written):
+        assert "the session also needs" in each.err
+    assert (tmp_path / "made.json").stat().st_size > 1000
+
+
 def test_into_a_folder_that_is_missing(run: Run, demo: Path, tmp_path: Path) -> None:
     result = run("export", "retry-loop", "--to", "json", "--out", tmp_path / "no" / "file")
     reason = f"backscroll: {tmp_path}/no/file cannot be written: No such file or directory\n"

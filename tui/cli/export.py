@@ -131,6 +131,7 @@ def run(options: argparse.Namespace) -> int:
         if options.out is None:
             for piece in made.pieces():
                 sys.stdout.write(piece)
+            made.tell_missing()
         else:
             path = made.path_in(options.out)
             _write(made, path, replace=options.force)
