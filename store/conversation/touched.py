@@ -62,7 +62,7 @@ EDITORS = frozenset({
 })
 WRITERS = frozenset({
     "write", "write_file", "create", "create_file", "filewrite", "file_write", "fs_write",
-    "save_file", "write_to_file", "copilot_createfile",
+    "save_file", "write_to_file", "save", "copilot_createfile",
 })
 DELETERS = frozenset({"delete", "delete_file", "remove_file", "filedelete", "file_delete"})
 MOVERS = frozenset({"move", "move_file", "rename_file", "filemove", "file_move"})
@@ -287,7 +287,7 @@ def _paths(arguments: Mapping[str, Any]) -> Iterator[str]:
     if path is not None:
         yield path
         return
-    for name in ("paths", "file_paths", "filePaths", "files", "include"):
+    for name in ("paths", "file_paths", "filePaths", "files", "include", "operations"):
         for item in as_list(arguments.get(name)):
             if isinstance(item, dict):
                 yield from list(_texts(item, PATHS))[:1]

@@ -24,6 +24,8 @@ from store.system.programs import CommandLine, find
 _OPENCODE_ID = re.compile(r"ses_[0-9A-Za-z]{1,64}")
 _GOOSE_ID = re.compile(r"\d{8}_\d{1,9}")
 _FOLDER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}")
+_KIRO_DATABASES = {"kiro-cli": "kiro-cli", "amazon-q": "q"}
+"""Programs by the folders of their databases."""
 _ULID = re.compile(r"[0-9a-zA-Z]{26}")
 
 
@@ -39,6 +41,8 @@ class OwnSessions:
         resume: Returns its command, to which the id is added.
         finds: Returns whether the agent, started in this place, looks into the session's file.
         variables: Environment variables that set the location of its files.
+        of_folder: Returns the command of a session that is resumed without an id, as the only one
+            of its folder; None for other sessions, and if the agent has no such command.
     """
 
     kind: str
@@ -48,6 +52,7 @@ class OwnSessions:
     resume: Callable[[CommandLine, str], CommandLine]
     finds: Callable[[Path, Place], bool]
     variables: tuple[str, ...] = ()
+    of_folder: Callable[[Path, Place, str], CommandLine | None] | None = None
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
         """Raise Refused: none of these programs takes a prompt together with a session.
@@ -121,6 +126,20 @@ def _in_kiro_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent == _first_root("kiro", place) / "cli"
 
 
+def _of_kiro_folder(path: Path, place: Place, session_id: str) -> CommandLine | None:
+    """Return the command for a row of the databases, if it is the one of the current folder."""
+    from store.sources.kiro import KiroSource
+
+    kiro, file = KiroSource(), real_path(path)
+    program = _KIRO_DATABASES.get(file.parent.name)
+    roots = [real_path(root) for root in kiro.default_roots(place.environment, place.home)]
+    if program is None or file.parent not in roots or file.name != kiro.patterns[0]:
+        return None
+    if kiro.newest_in(file, place.cwd) != session_id:
+        return None
+    return CommandLine.of(program, "chat").flag("--resume")
+
+
 def _in_gptme_folder(path: Path, place: Place) -> bool:
     return real_path(path).parent.parent == _first_root("gptme", place)
 
@@ -151,7 +170,7 @@ OWN_SESSIONS = {
         OwnSessions("kilo", "Kilo", "kilo", _OPENCODE_ID, _by_session, _in_kilo_folder,
                     ("KILO_DB", "XDG_DATA_HOME")),
         OwnSessions("kiro", "Kiro", "kiro-cli", UUID, _by_resume_id, _in_kiro_folder,
-                    ("KIRO_HOME",)),
+                    ("KIRO_HOME", "XDG_DATA_HOME"), _of_kiro_folder),
         OwnSessions("vibe", "Mistral Vibe", "vibe", UUID, _by_resume, _in_vibe_folder,
                     ("VIBE_HOME",)),
         OwnSessions("llm", "llm", "llm", _ULID, _in_chat, _in_llm_folder, ("LLM_USER_PATH",)),
@@ -182,12 +201,16 @@ def plan_own(
         return None
     place = Place(environment, home, folder_of(session, home))
     session_id, path = own
-    if not agent.finds(path, place):
+    command: CommandLine | None = None
+    if agent.finds(path, place):
+        command = agent.resume(CommandLine.of(agent.program), session_id)
+    elif agent.of_folder is not None:
+        command = agent.of_folder(path, place, session_id)
+    if command is None:
         return None
-    command = agent.resume(CommandLine.of(agent.program), session_id)
     return ResumePlan(
         command=command, base=command, cwd=place.cwd, file=None, path=path,
-        program=find(agent.program, environment), kind=agent.kind, session_id=session_id,
+        program=find(command.program, environment), kind=agent.kind, session_id=session_id,
         say=agent.say, doubt=doubt(db, session, environment, home),
         variables={name: environment[name] for name in agent.variables if name in environment},
     )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,25 @@ def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     made = planned(db, roots(db)[0], home)
     assert (made.kind, made.command.program) == ("claude-code", "claude")
     assert made.file is not None
+    db.close()
+
+
+@pytest.mark.parametrize(("name", "program"), [("kiro-cli", "kiro-cli"), ("amazon-q", "q")])
+def test_a_conversation_of_a_folder_is_resumed_without_an_id(
+    home: Path, tmp_path: Path, name: str, program: str
+) -> None:
+    root = home / ".local/share" / name
+    shutil.copytree(DATA / "kiro/home/.local/share" / name, root)
+    folder = home / "code"
+    with closing(sqlite3.connect(root / "data.sqlite3", isolation_level=None)) as connection:
+        table = "conversations_v2" if name == "kiro-cli" else "conversations"
+        connection.execute(f"UPDATE {table} SET key = ? WHERE key = '/home/mira/code/api'",
+                           (str(folder),))  # fmt: skip
+    db = library(tmp_path, "kiro", root, folder)
+    made = [planned(db, row, home) for row in roots(db)]
+    own = [one for one in made if one.kind == "kiro"]
+    assert [tuple(one.command) for one in own] == [(program, "chat", "--resume")]
+    assert len(made) > 1
     db.close()
 
 

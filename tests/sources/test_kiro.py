@@ -172,6 +172,12 @@ def test_what_a_subagent_did_is_told_where_it_was_started() -> None:
         {"text": "It says hi."}]
 
 
+def test_what_a_call_is_for_is_apart_from_its_input() -> None:
+    call = grown.call(DRAFTS["436bc2bc-14ce-564c-badd-1e2a18544e55"], "tooluse_c1")
+    assert call.data["input"] == {"command": "make test"}
+    assert call.data["callProviderMetadata"] == {"kiro": {"purpose": "Do the step"}}
+
+
 def test_a_thought_stands_before_the_text_that_it_led_to() -> None:
     first = answers(DRAFTS["sess_e957b8e9-e71c-50ee-b589-781f8b871e6c"])[0]
     assert [part.type for part in first.parts] == [

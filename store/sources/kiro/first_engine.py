@@ -10,7 +10,7 @@ from typing import Any
 
 from store.sources.base.databases import record_bytes
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.base.plain_parts import call_part, data_part, text_part
+from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.row_reader import Row
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import mapping, ms_or_0, string
@@ -19,6 +19,7 @@ from store.sources.kiro.talk import (
     KIND,
     Ended,
     Talk,
+    call_of,
     image_part,
     last_model,
     model_of,
@@ -173,7 +174,7 @@ class _Entries:
         uses = answer.get("tool_uses")
         for nth, use in enumerate(map(mapping, uses if isinstance(uses, list) else ())):
             call_id = string(use.get("id")) or f"{name or record}:{nth}"
-            parts.append(call_part(use.get("name"), call_id, use.get("args"), self.talk.at, record))
+            parts.append(call_of(use.get("name"), call_id, use.get("args"), self.talk.at, record))
         told = model_of(model)
         metadata = {"model": told} if told is not None else {}
         self._answer = self.talk.add(name, "assistant", parts, record, metadata)

@@ -13,7 +13,7 @@ from typing import Any
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.base.growing import LINES, Depends
 from store.sources.base.json_lines import Record
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import data_part, reasoning_part, text_part
 from store.sources.base.protocol import Library
 from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
@@ -24,6 +24,7 @@ from store.sources.kiro.talk import (
     KIND,
     Ended,
     Talk,
+    call_of,
     credits_of,
     image_part,
     last_model,
@@ -151,7 +152,7 @@ class _Lines:
                     found.append(reasoning_part(bag["text"], at, record, KIND, kept))
             elif kind == "toolUse":
                 call_id = string(bag.get("toolUseId")) or f"{name or record}:{nth}"
-                found.append(call_part(bag.get("name"), call_id, bag.get("input"), at, record))
+                found.append(call_of(bag.get("name"), call_id, bag.get("input"), at, record))
             elif kind == "image":
                 found.append(image_part(value, at, record))
             else:

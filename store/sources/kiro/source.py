@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import sys
 import zlib
@@ -17,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from store.errors import StoreError
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import columns, rows, stamp_of_rows
 from store.sources.base.drafts import SessionDraft
@@ -44,7 +46,7 @@ from store.sources.base.protocol import (
 )
 from store.sources.base.row_reader import Row
 from store.sources.base.side_file import SideFile
-from store.sources.base.values import ms_or_0, number
+from store.sources.base.values import ms_or_0, number, string
 from store.sources.kiro.first_engine import row_draft
 from store.sources.kiro.relatives import CLI, MESSAGES
 from store.sources.kiro.second_engine import is_line, lines_draft
@@ -56,6 +58,7 @@ DATABASE = "data.sqlite3"
 _FOLDERS = ("kiro-cli", "amazon-q")
 _FIRST, _LATER = "conversations", "conversations_v2"
 _JSON = ".json"
+_ENDED = re.compile(rb'"stream_end_timestamp_ms": ?([12]\d{12})\b')
 _TOLD = "kiro-row:"
 """Begins the fact that a database has a conversation, which the other one may have too."""
 _IN_HOME = (".kiro/sessions", "sessions", "")
@@ -147,8 +150,9 @@ class KiroSource(DatabaseSource):
             for key, value in connection.execute(f"SELECT key, value FROM {_FIRST} ORDER BY key"):
                 body = _bytes(value)
                 held = (key, len(body), zlib.crc32(body))
-                stamp = stamp_of_rows(path, held, at=0, size=len(body))
-                yield Unit(f"{path.name}/{_FIRST}/{key}", (stamp,), 0)
+                at = max(map(int, _ENDED.findall(body)), default=0)
+                stamp = stamp_of_rows(path, held, at=at, size=len(body))
+                yield Unit(f"{path.name}/{_FIRST}/{key}", (stamp,), at)
 
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
@@ -187,6 +191,25 @@ class KiroSource(DatabaseSource):
         value = json.dumps(mine)
         return Reading([] if is_older else [draft], problems, unit.stamps, wants=(fact,),
                        facts=(Fact(fact, draft.source_id, value),))  # fmt: skip
+
+    def newest_in(self, path: Path, folder: str) -> str | None:
+        """Return the conversation that the program goes on with in a folder.
+
+        None where there is none, or the database cannot be read now.
+        """
+        try:
+            with self._databases.reading(path) as connection:
+                if columns(connection, _LATER):
+                    found = connection.execute(
+                        f"SELECT conversation_id FROM {_LATER} WHERE key = ?"
+                        " ORDER BY updated_at DESC LIMIT 1", (folder,)).fetchone()  # fmt: skip
+                    if found is not None:
+                        return str(found[0])
+                first = rows(connection, f"SELECT * FROM {_FIRST} WHERE key = ?", (folder,))
+        except (StoreError, sqlite3.Error, OSError):
+            return None
+        value = _conversation(first[0], str(path), []) if first else None
+        return string(value.get("conversation_id")) if value is not None else None
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one conversation or session whole.

@@ -22,6 +22,7 @@ INTERRUPTED = (
 """Words of the program itself that stand where an answer would."""
 _EXIT = re.compile(r"(?:exit status: )?(-?\d{1,9})")
 _FRACTION = re.compile(r"(\.\d{3})\d+")
+_PURPOSE = "__tool_use_purpose"
 _CREDIT = "credit"
 
 Ended = Literal["ok", "error", "denied", "interrupted"]
@@ -133,6 +134,24 @@ class Talk:
 def time_ms(stamp: object) -> int | None:
     """Return a time as epoch ms, of which what is smaller is cut off; None where it is none."""
     return epoch_ms(_FRACTION.sub(r"\1", stamp) if isinstance(stamp, str) else stamp)
+
+
+def call_of(name: object, call_id: str, given: object, at: int, record: int) -> PartDraft:
+    """Return a tool call; what the model says that it is for is apart from its input.
+
+    Args:
+        name: The tool's name.
+        call_id: The call's id.
+        given: Its input.
+        at: Epoch ms.
+        record: The number of its record.
+    """
+    if isinstance(given, dict) and _PURPOSE in given:
+        part = call_part(name, call_id, {key: value for key, value in given.items()
+                                         if key != _PURPOSE}, at, record)  # fmt: skip
+        part.data["callProviderMetadata"] = {KIND: {"purpose": given[_PURPOSE]}}
+        return part
+    return call_part(name, call_id, given, at, record)
 
 
 def output_of(blocks: list[tuple[str, Any]], at: int, record: int) -> tuple[Any, dict[str, Any]]:

@@ -13,13 +13,22 @@ from typing import Any, NamedTuple
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.base.growing import Depends, GrowingFile
 from store.sources.base.json_lines import Record
-from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
+from store.sources.base.plain_parts import data_part, reasoning_part, text_part
 from store.sources.base.protocol import Library
 from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, number, string
 from store.sources.kiro.relatives import Parent, converted_from
-from store.sources.kiro.talk import KIND, Ended, Talk, credits_of, image_part, model_of, time_ms
+from store.sources.kiro.talk import (
+    KIND,
+    Ended,
+    Talk,
+    call_of,
+    credits_of,
+    image_part,
+    model_of,
+    time_ms,
+)
 
 STATE = "session.json"
 BELOW = "sub-executions"
@@ -244,7 +253,7 @@ class _Taken:
             part = data_part("event", event, self.talk.at, record)
             self.talk.add(name, "system", [part], record)
             return
-        part = call_part(payload.get("toolName"), call_id, payload.get("args"),
+        part = call_of(payload.get("toolName"), call_id, payload.get("args"),
                          self.talk.at, record)  # fmt: skip
         self._put(name, part, record)
         status = payload.get("status")

@@ -80,6 +80,7 @@ def settle(
         data["state"] = "output-denied"
         data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": output}
     else:
-        data |= {"state": "output-error", "errorText": output or status}
+        words = output if output or "exit_code" in extra else status
+        data |= {"state": "output-error", "errorText": words}
     data["resultProviderMetadata"] = {"backscroll": {"status": status, **extra}}
     part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
