@@ -38,6 +38,7 @@ BENCHES: dict[str, Bench] = {
     "page": browse_bench.pages,
     "live": live_bench.live,
     "sync": write_bench.sync,
+    "first": write_bench.first_run,
     "kinds": write_bench.kinds,
     "grow": write_bench.grow,
     "record": write_bench.record,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.bench import corpora, fork_bench, growth_bench, kinds_bench, record_bench, sync_bench
+from tests.bench import (
+    corpora,
+    first_run_bench,
+    fork_bench,
+    growth_bench,
+    kinds_bench,
+    record_bench,
+    sync_bench,
+)
 from tests.bench.report import Limits, Line
 
 
@@ -25,6 +33,18 @@ def sync(quick: bool) -> list[Line]:
         Line("sync", "second sync, nothing new, per 1,000 files",
              found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
              details={"whole_process_s": found["again_s"]}),
+    ]  # fmt: skip
+
+
+def first_run(quick: bool) -> list[Line]:
+    """Sync a Claude Code tree into a new store, to its first sessions and to all of them."""
+    found = first_run_bench.measure(quick)
+    what = f"{found['files']:,} files, {found['bytes'] / 1_000_000:,.0f} MB"
+    return [
+        Line("first", f"first run over {what}: first rows", found["first_s"], "s",
+             limits=Limits(value=0.4), details=found),
+        Line("first", f"first run over {what}: whole list", found["listed_s"], "s",
+             limits=Limits(value=2)),
     ]  # fmt: skip
 
 
