@@ -600,6 +600,19 @@ def test_a_list_that_moves_brings_its_task(tmp_path: Path) -> None:
     assert source.units_at(tmp_path, [str(tmp_path / "globalState.json")]) == []
 
 
+def test_two_extensions_keep_their_lists_in_one_database(tmp_path: Path) -> None:
+    names = ("rooveterinaryinc.roo-cline", "kilocode.kilo-code")
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.vscdb")) as made, made:
+        made.execute("CREATE TABLE ItemTable (key TEXT UNIQUE, value BLOB)")
+        for name in names:
+            listed = json.dumps({"taskHistory": [{"id": TASK, "task": f"Of {name}"}]})
+            made.execute("INSERT INTO ItemTable VALUES (?, ?)", (name, listed))
+            task(tmp_path / name, [shows("task", "go")], [])
+    source = ClineSource()
+    found = [grown.only(source, tmp_path / name).title for name in names]
+    assert found == [f"Of {name}" for name in names]
+
+
 def test_a_task_that_a_session_goes_on_with_is_listed_once(tmp_path: Path) -> None:
     own = tmp_path / ".cline/data"
     extension = tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev"
