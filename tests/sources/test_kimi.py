@@ -553,10 +553,15 @@ def test_state_of_the_first_version(tmp_path: Path) -> None:
          "lastPrompt": "what came last", "agents": {}}))  # fmt: skip
     grown.write_lines(tmp_path / "session_index.jsonl", [
         {"sessionId": NAME, "sessionDir": "/elsewhere", "workDir": "/home/mira/code/old"}])
+    (tmp_path / "workspaces.json").write_text(json.dumps({"version": 1, "workspaces": {
+        "wd_api_0123456789ab": {"root": "/home/mira/code/api", "name": "api"}}}, indent=2))
     draft = grown.only(KimiSource(), root)
     assert (draft.source_id, draft.workspace_root) == (NAME, "/home/mira/code/old")
     assert (draft.title, draft.title_from) == ("what came last", "last-prompt")
     assert draft.updated_at - draft.created_at == 2 * 3600 * 1000
+    # A session that version 2.1.0 took over is not listed anew.
+    (tmp_path / "session_index.jsonl").unlink()
+    assert grown.only(KimiSource(), root).workspace_root == "/home/mira/code/api"
 
 
 @pytest.mark.parametrize("body", [None, b"", b'{"id": "session_'])
@@ -651,7 +656,7 @@ def test_keys_and_logs_beside_sessions_are_never_opened(
     assert root is not None
     drafts, problems = grown.read_all(KimiSource(), root)
     assert (drafts.keys(), problems) == (DRAFTS.keys(), [])
-    assert opened <= {"wire.jsonl", "state.json", "session_index.jsonl"}
+    assert opened <= {"wire.jsonl", "state.json", "session_index.jsonl", "workspaces.json"}
 
 
 def test_the_sample_is_not_touched(tmp_path: Path) -> None:

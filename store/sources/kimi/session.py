@@ -24,7 +24,7 @@ from store.system.paths import read_regular
 KIND = "kimi"
 STATE, AGENTS, WIRE = "state.json", "agents", "wire.jsonl"
 MAIN = "main"
-_INDEX = "session_index.jsonl"
+_INDEX, _WORKSPACES = "session_index.jsonl", "workspaces.json"
 _COPY = "Fork: "
 """Begins the title that a fork gets by itself; older versions say that a person gave it."""
 
@@ -211,13 +211,22 @@ def _describe_spawned(child: SessionDraft, caller: str, told: dict[str, Any]) ->
 
 
 def _indexed(folder: str, depends: Depends) -> str | None:
-    """Return the folder that the list of all sessions names for one of them."""
-    name = os.path.basename(folder)
-    path = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(folder))), _INDEX)
+    """Return the folder that the list of all sessions, or of workspaces, has for a session."""
+    workspace, name = os.path.split(folder)
+    top = os.path.dirname(os.path.dirname(workspace))
+    listed = records_of(_beside(os.path.join(top, _INDEX), depends))
+    found = [string(each.get("workDir")) for each in listed if each.get("sessionId") == name]
+    if found:
+        return found[-1]
+    (spaces, *_) = (*records_of(_beside(os.path.join(top, _WORKSPACES), depends)), {})
+    known = mapping(mapping(spaces.get("workspaces")).get(os.path.basename(workspace)))
+    return string(known.get("root"))
+
+
+def _beside(path: str, depends: Depends) -> bytes:
+    """Return what a file beside the sessions holds; nothing where it is missing."""
     depends.looked.append(FileStamp.now(path))
     try:
-        listed = records_of(read_regular(path))
+        return read_regular(path)
     except OSError:
-        return None
-    found = [string(each.get("workDir")) for each in listed if each.get("sessionId") == name]
-    return found[-1] if found else None
+        return b""
