@@ -6,14 +6,14 @@ before the slow half of its libraries is loaded.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from store.system.streams import guard_streams
-from tui.browser import Request, browse, browser_request
-from tui.kit.glyphs import ascii_only
-from tui.start.wanted import BrowserWanted
+if TYPE_CHECKING:
+    from tui.browser import Request
 
 USAGE = 2
 NO_TERMINALS = ("", "dumb", "unknown")
@@ -29,11 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, 1 (refused or not found), 2 (usage).
     """
+    gc.disable()  # Until the browser is on the screen: what modules make is kept anyway.
+    from store.system.streams import guard_streams
+    from tui.browser import Request, browser_request
+    from tui.kit.glyphs import ascii_only
+
     guard_streams(ascii_only)
     given = list(sys.argv[1:] if arguments is None else arguments)
     request = browser_request(given)
     if request is None:
+        gc.enable()
         from tui.cli import main as run_command
+        from tui.start.wanted import BrowserWanted
 
         try:
             return int(run_command(given))
@@ -55,6 +62,8 @@ def _on_terminal(request: Request) -> int:
     if not sys.stderr.isatty():
         print("backscroll: the browser draws on standard error; do not redirect it")
         return USAGE
+    from tui.browser import browse
+
     return browse(request)
 
 

@@ -8,18 +8,13 @@ A sort by something that ``ListRow`` has no field for needs that field first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from store.engine.form import Form
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-_Option = TypeVar("_Option", bound=_Named)
+_Option = TypeVar("_Option", "Sort", "Group", "Shelf")
 
 
 def _by_name(*options: _Option) -> dict[str, _Option]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 
 HIDDEN = "***"
+# Compiled when a text has a URL, which nothing has that is shown first.
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}"
-_USER = re.compile(rf"({_URL}[^\s:@/]*:)\S*(@)")
-_PORT = re.compile(rf"({_URL}[^\s:@/,\[\]]+:)(?!\d+(?:[/?#,\s'\"]|$))[^\s@/?#'\",*]+")
-_QUERY = re.compile(r"([?&;](?:\w*pass(?:word|wd)?|pwd|secret|token)=)[^\s&;'\"]+", re.IGNORECASE)
+_USER = rf"({_URL}[^\s:@/]*:)\S*(@)"
+_PORT = rf"({_URL}[^\s:@/,\[\]]+:)(?!\d+(?:[/?#,\s'\"]|$))[^\s@/?#'\",*]+"
+_QUERY = r"(?i)([?&;](?:\w*pass(?:word|wd)?|pwd|secret|token)=)[^\s&;'\"]+"
 
 
 def masked(text: str) -> str:
     """Return a text with the passwords of its URLs replaced by ``***``."""
     if ":/" not in text:
         return text
-    text = _USER.sub(rf"\1{HIDDEN}\2", text)
-    text = _PORT.sub(rf"\1{HIDDEN}", text)
-    return _QUERY.sub(rf"\1{HIDDEN}", text)
+    text = re.sub(_USER, rf"\1{HIDDEN}\2", text)
+    text = re.sub(_PORT, rf"\1{HIDDEN}", text)
+    return re.sub(_QUERY, rf"\1{HIDDEN}", text)

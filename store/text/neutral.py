@@ -18,6 +18,7 @@ Indic and their neighbours); the tags of the three flags that are made of tags.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 STAND_IN = "\ufffd"
 """What is shown for a character that has no picture."""
@@ -33,7 +34,7 @@ _UNSEEN = (
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
     "\U000e01f0-\U000e0fff"
 )  # fmt: skip
-_ACTS = re.compile(f"[{re.escape(_CONTROLS)}{_STEERING}{_SELECTORS}{_UNSEEN}]")
+_CHARACTERS_THAT_ACT = f"[{re.escape(_CONTROLS)}{_STEERING}{_SELECTORS}{_UNSEEN}]"
 _MARKS = (
     "\u0300-\u034e\u0350-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
     "\u0730-\u074a\u0816-\u0819\u08d3-\u08e1\u08e3-\u0902\u093c\u0941-\u0948\u094d\u0951-\u0957"
@@ -41,8 +42,15 @@ _MARKS = (
     "\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20f0\u2de0-\u2dff\u302a-\u302d\u3099\u309a\ua66f-\ua672"
     "\ua674-\ua67d\ua8e0-\ua8f1\ufe20-\ufe2f\U0001d165-\U0001d169\U0001e000-\U0001e02a"
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")
-_MARK_RUN = re.compile(f"[{_MARKS}]{{{MOST_MARKS + 1},}}")
+_COLOUR = r"\x1b\[[0-9;:]*[mK]"
+_MANY_MARKS = f"[{_MARKS}]{{{MOST_MARKS + 1},}}"
+
+_PLAIN = frozenset(map(chr, (
+    *range(0x20, 0x7F), *range(0xA0, 0xAD), *range(0xAE, 0x300), 0x2026, *range(0x2190, 0x2300),
+    *range(0x2500, 0x25FD), 0x2605, 0x2713, 0x2714, 0x2717, *range(0x2800, 0x2900),
+)))  # fmt: skip
+"""Some that nothing here replaces: Latin letters, arrows, and what lines, boxes and this
+program's own glyphs are made of."""
 
 # What an unseen character may belong to. It is rare, so these are compiled when they are needed:
 # that takes 2.6 ms, which every start would pay.
@@ -66,6 +74,22 @@ _TAG_FLAG = (
 _LONGEST_TAG_FLAG = 7
 
 
+@lru_cache(maxsize=1)
+def _acts() -> re.Pattern[str]:
+    # This and the next are compiled when a text has more than plain characters.
+    return re.compile(_CHARACTERS_THAT_ACT)
+
+
+@lru_cache(maxsize=1)
+def _mark_run() -> re.Pattern[str]:
+    return re.compile(_MANY_MARKS)
+
+
+def is_plain(text: str) -> bool:
+    """Say whether a text has only characters that are one column wide and steer nothing."""
+    return _PLAIN.issuperset(text)
+
+
 def neutral_line(text: str, limit: int = 2000) -> str:
     """Return neutral text for a single line: runs of white space become one space."""
     return " ".join(neutral(text[:limit]).split())
@@ -73,7 +97,7 @@ def neutral_line(text: str, limit: int = 2000) -> str:
 
 def without_colour(text: str) -> str:
     """Drop the colour sequences of a program's output, before ``neutral`` shows them."""
-    return _COLOUR.sub("", text) if "\x1b" in text else text
+    return re.sub(_COLOUR, "", text) if "\x1b" in text else text
 
 
 def neutral(text: str) -> str:
@@ -85,8 +109,10 @@ def neutral(text: str) -> str:
         if text.isprintable():
             return text
         return text.replace("\r\n", "\n").translate(_PICTURES)
-    text = _MARK_RUN.sub(_fewer_marks, text.replace("\r\n", "\n"))
-    return _ACTS.sub(_stand_in, text)
+    if is_plain(text):
+        return text
+    text = _mark_run().sub(_fewer_marks, text.replace("\r\n", "\n"))
+    return _acts().sub(_stand_in, text)
 
 
 def escaped(text: str) -> str:
@@ -96,8 +122,8 @@ def escaped(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    text = _MARK_RUN.sub(lambda run: run[0][:MOST_MARKS] + _escape(run[0][MOST_MARKS:]), text)
-    return _ACTS.sub(_escape_one, text)
+    text = _mark_run().sub(lambda run: run[0][:MOST_MARKS] + _escape(run[0][MOST_MARKS:]), text)
+    return _acts().sub(_escape_one, text)
 
 
 def with_escapes(text: str) -> str:
@@ -107,8 +133,8 @@ def with_escapes(text: str) -> str:
     """
     if text.isprintable() and text.isascii():
         return text
-    text = _MARK_RUN.sub(lambda run: run[0][:MOST_MARKS] + _named(run[0][MOST_MARKS:]), text)
-    return _ACTS.sub(
+    text = _mark_run().sub(lambda run: run[0][:MOST_MARKS] + _named(run[0][MOST_MARKS:]), text)
+    return _acts().sub(
         lambda found: found[0] if _belongs(found.string, found.start()) else _named(found[0]), text
     )
 
@@ -154,7 +180,7 @@ def _belongs(text: str, at: int) -> bool:
         emoji = re.match(_EMOJI, before) or before == "\ufe0f"
         if code == 0x200D and emoji and re.match(_EMOJI, after):
             return True
-        return re.match(_JOINS, before) is not None and _ACTS.match(after) is None
+        return re.match(_JOINS, before) is not None and _acts().match(after) is None
     if code in (0xFE0E, 0xFE0F):
         return re.match(_HAS_EMOJI_STYLE, before) is not None
     if 0xFE00 <= code <= 0xFE0D or 0xE0100 <= code <= 0xE01EF:

@@ -15,8 +15,9 @@ from textual.selection import Selection
 
 import tui.kit
 from tui.kit.blocks import Block, Fixed, Laid, Stack, Text
+from tui.kit.hits import hits_in
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line, Value, fact, heading, hits_in, pair
+from tui.kit.lines import Line, Value, fact, heading, pair
 from tui.kit.selection import offset_y, place_of, places_in
 from tui.kit.text import break_cells, cells, clean
 from tui.kit.tree import Node, Tree

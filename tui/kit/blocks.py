@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
+from tui.kit.hits import Finds, Hits, hits_in
 from tui.kit.key_hints import keyed
-from tui.kit.lines import BLANK, Finds, Hits, Line, Run, Value, arrange, heading, hits_in
+from tui.kit.lines import BLANK, Line, Run, Value, arrange, heading
 from tui.kit.wrap import WrappedText
 
 Spot = Any

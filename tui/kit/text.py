@@ -10,37 +10,40 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from store.text.neutral import STAND_IN, neutral
-from tui.kit.glyphs import ASCII, UNICODE, ascii_only, glyphs
+from store.text.neutral import STAND_IN, is_plain, neutral
+from tui.kit.glyphs import ASCII, ascii_only, glyphs
 
 TAB_COLUMNS = 4
-_WIDTH_CHANGERS = re.compile(
+_WIDTH_CHANGERS = (
     "\u200d[\u2190-\u2bff\U0001f000-\U0001faff]?|[\u20dd-\u20e0\u20e2-\u20e4\ufe00-\ufe0f\u200c\U000e0020-\U000e007f"
     "\u180b-\u180f\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
 """What terminals measure differently: joiners (with the emoji they join), variation
 selectors, skin tones, what encloses a character."""
 _FLAG_LETTER = range(0x1F1E6, 0x1F200)
-_UNSETTLED = re.compile(
+_UNSETTLED = (
     "[\U0001f1e6-\U0001f1ff\U0001f6d8-\U0001f6dc\U0001fa75-\U0001fa77\U0001fa7d-\U0001fa7f"
     "\U0001fa87-\U0001fa8f\U0001faad-\U0001faaf\U0001fabb-\U0001fabf\U0001fac6-\U0001facf"
     "\U0001fada-\U0001fadf\U0001fae8-\U0001faef\U0001faf7-\U0001faff]"
 )
 """Letters of flags, and emoji that are newer than Unicode 14: 0 to 4 columns, by terminal."""
-_ONE_CELL = frozenset("".join((*UNICODE, *ASCII, *map(chr, range(0x20, 0x7F)))))
-"""Our own glyphs and ASCII, which take a cell each."""
-_SPACES = re.compile(r"\s+")
 _ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
-_NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
+_NOT_ASCII = "[^\x00-\x7f]"
+_NO_CELLS = f"[\u2400-\u2421{STAND_IN}]"
 
 
 def clean(text: str) -> str:
     """Return text of any origin as it may be drawn; newlines stay, tabs are expanded."""
     text = neutral(text)
-    if not text.isascii():
-        text = _UNSETTLED.sub(_settled, _WIDTH_CHANGERS.sub("", text))
+    if not text.isascii() and not is_plain(text):
+        text = _patterns()[1].sub(_settled, _patterns()[0].sub("", text))
     return text.expandtabs(TAB_COLUMNS) if "\t" in text else text
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    # Compiled when a text has more than plain characters.
+    return re.compile(_WIDTH_CHANGERS), re.compile(_UNSETTLED)
 
 
 def _settled(found: re.Match[str]) -> str:
@@ -69,7 +72,7 @@ def guarded(text: str) -> str:
         from rich.cells import cell_len
 
         # A byte of a UTF-8 character may be a C1 control to a terminal without Unicode.
-        shown = _NOT_ASCII.sub(lambda found: "?" * cell_len(found[0]), ascii_only(shown))
+        shown = re.sub(_NOT_ASCII, lambda found: "?" * cell_len(found[0]), ascii_only(shown))
     if shown == text:
         return text
     from rich.cells import cell_len, set_cell_size
@@ -77,13 +80,13 @@ def guarded(text: str) -> str:
     width = cell_len(text)
     if cell_len(shown) > width:
         # What the text hid took no column, and its stand-ins would push the row on.
-        shown = _NO_CELLS.sub("", shown)
+        shown = re.sub(_NO_CELLS, "", shown)
     return set_cell_size(shown, width)
 
 
 def one_line(text: str, limit: int = 2000) -> str:
     """Return text for a single line: runs of white space become one space."""
-    return _SPACES.sub(" ", clean(text[:limit])).strip()
+    return " ".join(clean(text[:limit]).split())
 
 
 def one_row(text: str) -> str:
@@ -98,8 +101,8 @@ def cells(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _wide_cells(text: str) -> int:
-    """Return the same of a text that is not all ASCII; Rich is loaded for what is not ours."""
-    if _ONE_CELL.issuperset(text):
+    """Return the same of a text that is not all ASCII; Rich is loaded for what is not plain."""
+    if is_plain(text):
         return len(text)
     from rich.cells import cell_len
 

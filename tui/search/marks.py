@@ -25,7 +25,7 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """Finds each of the words that a query asks for; see ``tui.kit.lines.Finds``."""
+    """Finds each of the words that a query asks for; see ``tui.kit.hits.Finds``."""
 
     def __init__(self, query: Query) -> None:
         """Take the words of a query, without those that must not be there."""

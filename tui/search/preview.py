@@ -12,8 +12,9 @@ from textual.message import Message
 
 from store.queries.sessions import get
 from store.search.hits import Hit
+from tui.kit.hits import Finds
 from tui.kit.line_bar import LineBar
-from tui.kit.lines import Finds, Line, Run, cut, width_of
+from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import one_line
 from tui.transcript.document import Document
 from tui.transcript.reader import SessionReader

@@ -38,8 +38,16 @@ class FirstPage(NamedTuple):
     rows: dict[int, ListRow]
 
 
-def read_first_page(library: Library, state: ViewState) -> FirstPage:
+def read_first_page(
+    library: Library, state: ViewState, *, seen: int | None = None
+) -> FirstPage:
     """Read the page that the remembered selection is on, the first one without.
+
+    Args:
+        library: The store.
+        state: What was remembered.
+        seen: How many sessions the screen has room for; the rows of no others are read. None
+            reads a page.
 
     Raises:
         sqlite3.Error: The store cannot be read.
@@ -57,7 +65,11 @@ def read_first_page(library: Library, state: ViewState) -> FirstPage:
     selected = listing.rowid_of(database, state.session_id) if state.session_id else None
     entry = model.find_shown(selected) if selected is not None else None
     cursor = entry if entry is not None else (0 if len(model) else None)
-    near = (cursor or 0) // FIRST_PAGE * FIRST_PAGE
-    rowids = list(model.rowids[near:near + FIRST_PAGE])
+    near, end = (cursor or 0) // FIRST_PAGE * FIRST_PAGE, FIRST_PAGE
+    if seen is not None:
+        # The list is scrolled down as far as the selection needs.
+        near = max(0, (cursor or 0) + 1 - seen)
+        end = seen
+    rowids = list(model.rowids[near:near + end])
     rows = activities.rows(database, rowids, (), library.clock())
     return FirstPage(query, keys, folds, model, cursor, rows)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import NamedTuple, Protocol
 
 from store.search.hits import Hit
-from tui.kit.lines import Finds
+from tui.kit.hits import Finds
 from tui.kit.text import one_line
 from tui.transcript.document import Document
 from tui.transcript.reader import SessionReader

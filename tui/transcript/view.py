@@ -19,8 +19,9 @@ from textual.widget import Widget
 
 from tui.kit.cache import WeightedCache
 from tui.kit.guard import filtered
+from tui.kit.hits import Finds, Hits
 from tui.kit.jumping import coded
-from tui.kit.lines import Finds, Hits, Line
+from tui.kit.lines import Line
 from tui.kit.paint import Paint, paint_of
 from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
