@@ -130,6 +130,7 @@ def browse(request: Request, *, in_page: bool = False) -> int:
         from tui.start.begin import begin
 
         begun = begin(library, settings, state, watch)
+    watch.start()
     try:
         from tui.app import BackscrollApp
 

@@ -20,10 +20,10 @@ from store.config import Settings
 from tests.tui.stores import NOW, Told, put, settled, some
 from tests.tui.terminals import on_a_terminal
 from tui.app import BackscrollApp
-from tui.kit.ansi import depth_of, painted
+from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.lines import Line
 from tui.kit.palette import PALETTES
-from tui.main.first_frame import FirstFrame, Screen
+from tui.main.first_frame import FirstFrame, Screen, most_sessions
 from tui.main.outline import BOTTOM
 from tui.sessions.first_page import read_first_page
 from tui.start.early import size_of_terminal
@@ -93,9 +93,10 @@ async def both(
     settings = Settings()
     settings.ui.theme = theme
     app = Starting(path, settings)
-    page = read_first_page(app.library, app.view_state)
+    page = read_first_page(
+        app.library, app.view_state, seen=most_sessions(app.view_state.layout, *size))
     frame = FirstFrame("test", False, page, app.view_state.layout, NOW)
-    screen = Screen(*size, PALETTES[f"backscroll-{theme}"], "TRUECOLOR")
+    screen = Screen(*size, AnsiPaint(PALETTES[f"backscroll-{theme}"], "TRUECOLOR"))
     first = drawn(["".join(row) for row in frame.rows(screen)], *size)
     async with app.run_test(size=size) as pilot:
         await settled(app, pilot)
@@ -159,7 +160,7 @@ def test_a_terminal_with_fewer_colours_gets_those_that_rich_takes(
     system = Console(force_terminal=True)._color_system
     assert system is not None and system.name == depth
     palette = PALETTES["backscroll-dark"]
-    (piece,) = painted(Line((("Title", "text bold"),)), 5, palette, depth, ground="focus")
+    (piece,) = AnsiPaint(palette, depth).line(Line((("Title", "text bold"),)), 5, "focus")
     style = Style(color=palette.text, bgcolor=palette.focus, bold=True)
     assert piece == style.render("Title", color_system=system)
 

@@ -8,7 +8,6 @@ The same lines as ``tui.kit.paint`` draws, cell by cell: the looks of inks come 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Literal
 
 from store.system.streams import Painted, paint
@@ -29,48 +28,59 @@ def depth_of(environment: Mapping[str, str]) -> Depth:
     return "EIGHT_BIT" if colours in ("256color", "kitty") else "STANDARD"
 
 
-def painted(
-    line: Line, width: int, palette: Palette, depth: Depth, *, ground: str = "panel"
-) -> list[Painted]:
-    """Return a line as painted pieces of together ``width`` cells.
+class AnsiPaint:
+    """Paints lines with a palette for a terminal; what each ink takes is worked out once."""
 
-    Args:
-        line: The line; a ground of its own wins.
-        width: Cells.
-        palette: The colours.
-        depth: How many the terminal has.
-        ground: Role of the ground beneath it.
-    """
-    behind = line.ground or ground
-    return [
-        paint(guarded(drawable(text)), _codes(look_of(palette, ink, behind), depth))
-        for text, ink in arrange(line, width) if text
-    ]
+    def __init__(self, palette: Palette, depth: Depth) -> None:
+        """Take the colours, and how many the terminal has."""
+        self._palette, self._depth = palette, depth
+        self._codes: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def line(self, line: Line, width: int, ground: str = "panel") -> list[Painted]:
+        """Return a line as painted pieces of together ``width`` cells.
+
+        Args:
+            line: The line; a ground of its own wins.
+            width: Cells.
+            ground: Role of the ground beneath it.
+        """
+        behind = line.ground or ground
+        pieces: list[tuple[str, str]] = []
+        for text, ink in arrange(line, width):
+            if not text:
+                continue
+            codes, of_ground = self._codes_of(ink, behind)
+            if text.isspace():
+                # Of a blank nothing is seen but its ground.
+                codes = of_ground
+            if pieces and pieces[-1][1] == codes:
+                text = pieces.pop()[0] + text
+            pieces.append((text, codes))
+        return [paint(guarded(drawable(text)), codes) for text, codes in pieces]
+
+    def placeholder(self, text: str) -> Painted:
+        """Return the words of an empty input."""
+        look = Look(placeholder_colour(self._palette), self._palette.panel, ())
+        return paint(guarded(drawable(text)), self._sgr(look))
+
+    def _codes_of(self, ink: str, ground: str) -> tuple[str, str]:
+        """Return the parameters of the SGR sequence of an ink, and those of its ground alone."""
+        codes = self._codes.get((ink, ground))
+        if codes is None:
+            look = look_of(self._palette, ink, ground)
+            of_ground = ";".join(_colour(look.ground, self._depth, "48"))
+            codes = self._codes[ink, ground] = self._sgr(look), of_ground
+        return codes
+
+    def _sgr(self, look: Look) -> str:
+        codes = [code for flag, code in _CODES.items() if flag in look.flags]
+        codes += _colour(look.colour, self._depth, "38")
+        return ";".join([*codes, *_colour(look.ground, self._depth, "48")])
 
 
-def placeholder(text: str, palette: Palette, depth: Depth) -> Painted:
-    """Return the words of an empty input.
-
-    Args:
-        text: The words.
-        palette: The colours.
-        depth: How many the terminal has.
-    """
-    look = Look(placeholder_colour(palette), palette.panel, ())
-    return paint(guarded(drawable(text)), _codes(look, depth))
-
-
-@lru_cache(maxsize=256)
-def _codes(look: Look, depth: Depth) -> str:
-    """Return the parameters of the SGR sequence of a look."""
-    codes = [code for flag, code in _CODES.items() if flag in look.flags]
-    return ";".join([*codes, *_colour(look.colour, depth), *_colour(look.ground, depth, "48")])
-
-
-def _colour(colour: str, depth: Depth, layer: Literal["38", "48"] = "38") -> Sequence[str]:
+def _colour(colour: str, depth: Depth, layer: Literal["38", "48"]) -> Sequence[str]:
     if depth == "TRUECOLOR":
-        channels = (str(int(colour[at:at + 2], 16)) for at in (1, 3, 5))
-        return [layer, "2", *channels]
+        return [layer, "2", *(str(int(colour[at:at + 2], 16)) for at in (1, 3, 5))]
     # Only here: a terminal with all colours does not wait for it.
     from rich.color import Color, ColorSystem
 

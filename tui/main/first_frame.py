@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from store.system.streams import Painted
-from tui.kit.ansi import Depth, painted, placeholder
+from tui.kit.ansi import AnsiPaint
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, arrange
-from tui.kit.palette import Palette
 from tui.kit.text import cells, fit
 from tui.kit.thumb import thumb_of
 from tui.main.outline import BOTTOM, TOP, opening_line, store_runs
@@ -32,16 +31,11 @@ LEAST_WIDTH, LEAST_HEIGHT = 24, TOP + HEADER + BOTTOM + 1
 
 
 class Screen(NamedTuple):
-    """What the frame is drawn for.
-
-    Attributes:
-        depth: How many colours the terminal has.
-    """
+    """What the frame is drawn on."""
 
     width: int
     height: int
-    palette: Palette
-    depth: Depth
+    paint: AnsiPaint
 
 
 class FirstFrame(NamedTuple):
@@ -63,53 +57,46 @@ class FirstFrame(NamedTuple):
 
     def rows(self, screen: Screen) -> Iterator[list[Painted]]:
         """Yield the rows of the screen, each as pieces of together its width."""
-        width, height, palette, depth = screen
-        list_rows = self._list_rows(screen, self._widths(width)[0])
+        width, _height, paint = screen
+        own, *others = widths_of(self.layout, width)
         runs = store_runs(self.store, read_only=self.read_only)
-        yield painted(Line(runs), width, palette, depth, ground="raised")
-        for y, row in enumerate(list_rows):
-            yield row + self._beside(screen, y)
-        yield painted(Line(), width, palette, depth, ground="raised")
+        yield paint.line(Line(runs), width, "raised")
+        beside = [self._beside(paint, y, *others) for y in range(HEADER + 1)]
+        for y, row in enumerate(self._list_rows(screen, own)):
+            yield row + beside[min(y, HEADER)]
+        yield paint.line(Line(), width, "raised")
 
-    def _widths(self, width: int) -> tuple[int, int, int]:
-        """Return the columns of list, transcript and inspector; 0 for a pane that is not seen."""
-        # The list gets the focus at the start.
-        panes = arrange_panes(self.layout.with_focus("sessions"), width)
-        sides = {name: panes.widths.get(name, 0) for name in ("sessions", "inspector")}
-        if not panes.shows("transcript"):
-            return width, 0, 0
-        borders = BORDER * len(panes.sides)
-        return sides["sessions"], width - sum(sides.values()) - borders, sides["inspector"]
+    def _beside(
+        self, paint: AnsiPaint, y: int, transcript: int, inspector: int
+    ) -> list[Painted]:
+        """Return what is right of a line of the list: the places of the other panes.
 
-    def _beside(self, screen: Screen, y: int) -> list[Painted]:
-        """Return what is right of a line of the list: the places of the other panes."""
-        _width, _height, palette, depth = screen
-        _list, transcript, inspector = self._widths(screen.width)
+        Args:
+            paint: Of the terminal.
+            y: The line.
+            transcript: Columns.
+            inspector: Columns.
+        """
         if not transcript:
             return []
         row = self.page.rows.get(self.page.model.rowids[self.page.cursor or 0])
         name = None if row is None else title_of(row.title)
-        border = painted(Line(), BORDER, palette, depth, ground="background")
-        pieces = border + painted(
-            opening_line(name, y), transcript, palette, depth, ground="background")
-        if inspector:
-            pieces += border + painted(Line(), inspector, palette, depth)
-        return pieces
+        border = paint.line(Line(), BORDER, "background")
+        pieces = border + paint.line(opening_line(name, y), transcript, "background")
+        return pieces + border + paint.line(Line(), inspector) if inspector else pieces
 
     def _list_rows(self, screen: Screen, width: int) -> Iterator[list[Painted]]:
         """Yield the lines of the list with its header."""
-        query, model = self.page.query, self.page.model
+        query, model, paint = self.page.query, self.page.model, screen.paint
         tally = Tally(model.matched if model.whole else None, model.total)
-        palette, depth = screen.palette, screen.depth
-        yield painted(title_line(query, tally, width), width, palette, depth)
+        yield paint.line(title_line(query, tally, width), width)
         words = fit(FILTER_WORDS, width - cells(SLASH) - ORDER_CELLS)
         left = cells(SLASH + words)
         yield [
-            *painted(Line(((SLASH, "faint"),)), cells(SLASH), palette, depth),
-            placeholder(words, palette, depth),
-            *painted(order_line(query, width - left), width - left, palette, depth),
+            *paint.line(Line(((SLASH, "faint"),)), cells(SLASH)), paint.placeholder(words),
+            *paint.line(order_line(query, width - left), width - left),
         ]
-        height = screen.height - TOP - HEADER - BOTTOM
+        height = lines_of_list(screen.height)
         variety = Variety()
         variety.add(self.page.rows.values())
         painter = RowPainter(
@@ -125,9 +112,8 @@ class FirstFrame(NamedTuple):
             if thumb is not None:
                 line = _without_last(line, width)
                 seen = thumb.start <= y < thumb.start + thumb.length
-                mark = (glyphs().right_half if seen else " ", "focus")
-                bar = painted(Line((mark,)), 1, screen.palette, screen.depth)
-            yield painted(line, width - len(bar), screen.palette, screen.depth) + bar
+                bar = paint.line(Line(((glyphs().right_half if seen else " ", "focus"),)), 1)
+            yield paint.line(line, width - len(bar)) + bar
 
     def _list_line(self, painter: RowPainter, line: int) -> Line:
         """Return a line of the list itself."""
@@ -140,6 +126,38 @@ class FirstFrame(NamedTuple):
         known = Entry.of(model, at, selected=at == self.page.cursor, marked=False)
         row = self.page.rows.get(model.rowids[at])
         return painter.missing(known, part) if row is None else painter.session(row, known, part)
+
+
+def lines_of_list(height: int) -> int:
+    """Return how many lines the list has on a screen of a height."""
+    return height - TOP - HEADER - BOTTOM
+
+
+def widths_of(layout: LayoutState, width: int) -> tuple[int, int, int]:
+    """Return the columns of list, transcript and inspector; 0 for a pane that is not seen.
+
+    Args:
+        layout: What is remembered.
+        width: Columns of the screen.
+    """
+    # The list gets the focus at the start.
+    panes = arrange_panes(layout.with_focus("sessions"), width)
+    if not panes.shows("transcript"):
+        return width, 0, 0
+    sessions, inspector = (panes.widths.get(name, 0) for name in ("sessions", "inspector"))
+    return sessions, width - sessions - inspector - BORDER * len(panes.sides), inspector
+
+
+def most_sessions(layout: LayoutState, width: int, height: int) -> int:
+    """Return how many sessions a screen has room for at most.
+
+    Args:
+        layout: What is remembered.
+        width: Columns of the screen.
+        height: Its lines.
+    """
+    lines = lines_of_list(height)
+    return lines // row_height(widths_of(layout, width)[0], lines) + 1
 
 
 def _without_last(line: Line, width: int) -> Line:

@@ -7,9 +7,9 @@ import sqlite3
 from typing import NamedTuple
 
 from store.config import Settings
-from tui.kit.ansi import depth_of
+from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.palette import PALETTES, default_theme
-from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen
+from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen, most_sessions
 from tui.sessions.first_page import FirstPage, read_first_page
 from tui.start.early import EarlyTerminal, size_of_terminal
 from tui.start.hangup import Watch
@@ -53,7 +53,7 @@ def begin(
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         return None
     try:
-        page = read_first_page(library, state)
+        page = read_first_page(library, state, seen=most_sessions(state.layout, width, height))
     except sqlite3.Error:
         return None  # Read again, and reported, once there is a screen for it.
     if not page.rows:
@@ -61,5 +61,6 @@ def begin(
     frame = FirstFrame(
         library.name, library.no_change is not None, page, state.layout, library.clock())
     terminal = EarlyTerminal(watch)
-    terminal.show(frame.rows(Screen(width, height, palette, depth_of(os.environ))))
+    paint = AnsiPaint(palette, depth_of(os.environ))
+    terminal.show(frame.rows(Screen(width, height, paint)))
     return Begun(page, terminal)

@@ -15,7 +15,6 @@ import contextlib
 import os
 import select
 import signal
-import threading
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Ends(Protocol):
 
 
 def end_in_order(descriptor: int) -> Watch:
-    """Heed signals and the terminal's end from now on; call it in the main thread.
+    """Heed signals from now on, and the terminal's end from ``start`` on; for the main thread.
 
     A signal that the program was started to ignore stays ignored.
 
@@ -74,7 +73,6 @@ def end_in_order(descriptor: int) -> Watch:
             signal.signal(number, _heard)
     # The number of each signal arrives in the pipe even while the main thread is busy.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=watch.run, name="hangup", daemon=True).start()
     return watch
 
 
@@ -105,7 +103,14 @@ class Watch:
         self.app: Ends | None = None
         self.restores = False
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """Watch from now on, on a thread."""
+        import threading  # The first frame does not wait for it.
+
+        if hasattr(select, "poll"):
+            threading.Thread(target=self._run, name="hangup", daemon=True).start()
+
+    def _run(self) -> None:
         """Wait for the end, and see to it."""
         code = self._wait(None)
         app = self.app
