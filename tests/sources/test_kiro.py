@@ -192,7 +192,8 @@ def test_only_conversations_are_selected(tmp_path: Path, name: str) -> None:
     shutil.copytree(TOP / "home/.local/share" / name, tmp_path / name)
     (tmp_path / name / "settings.json").write_text("secret")
     found = reading(Target(KiroSource(), tmp_path / name))
-    assert found.names() <= {"data.sqlite3", name} | {n for n in found.names() if "tmp" in n}
+    own = {os.path.basename(one) for one in found.files if Path(one).parent == tmp_path / name}
+    assert "data.sqlite3" in own and all(one.startswith("data.sqlite3") for one in own)
     words = " ".join(found.sql).lower()
     assert "from conversations" in words
     assert "auth_kv" not in words and "from state" not in words and "history" not in words
@@ -216,6 +217,13 @@ def test_only_files_of_sessions_are_opened(tmp_path: Path) -> None:
     assert not [one for one in below if one.endswith((".lock", ".history", "tool-outputs.txt"))]
     assert not [one for one in below if "snapshots/" in one]
     assert not [one for one in found.files if "settings" in one]
+
+
+def test_nothing_is_read_beside_a_database_that_is_not_there_yet(tmp_path: Path) -> None:
+    root = tmp_path / "kiro-cli"
+    root.mkdir()
+    (root / "log.jsonl").write_text('{"kind": "Prompt"}\n')
+    assert grown.read_all(KiroSource(), root) == ({}, [])
 
 
 def test_where_it_looks(tmp_path: Path) -> None:

@@ -354,8 +354,12 @@ def test_a_child_is_a_subagent(made: Made) -> None:
 
 def test_prompts_that_wait_are_queued(made: Made) -> None:
     made.write([said("u", "go")], turnQueue={"items": [
-        {"id": "q", "content": [{"type": "text", "text": "later"}]}]})
-    assert made.read().messages[-1].metadata["queued_at"] == AT
+        {"id": "q", "content": [{"type": "text", "text": "later"}]},
+        {"id": "r", "params": {"message": "then"}}, {"id": "s"}]})
+    waiting = made.read().messages[-3:]
+    assert [one.metadata["queued_at"] for one in waiting] == [AT] * 3
+    assert grown.prompts(waiting) == ["later", "then", ""]
+    assert all(one.parts for one in waiting)
 
 
 def test_an_archived_session(made: Made) -> None:

@@ -122,6 +122,9 @@ class KiroSource(DatabaseSource):
         if _is_database(root):
             yield from super().units(root, problems)
             return
+        if root.name in _FOLDERS:
+            # No database yet: what else is there are not sessions.
+            return
         for path in _sessions_at(os.path.abspath(root), problems):
             yield from _unit_of(path, problems)
 
@@ -165,7 +168,8 @@ class KiroSource(DatabaseSource):
             session_id: Its table, and its id or folder.
             unit: The unit as it was listed.
         """
-        table, _, name = session_id.partition("/")
+        asked, _, name = session_id.partition("/")
+        table = _LATER if asked == _LATER else _FIRST
         problems: list[Problem] = []
         column = "conversation_id" if table == _LATER else "key"
         order = " ORDER BY updated_at DESC, key" if table == _LATER else ""

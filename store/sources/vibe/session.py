@@ -184,7 +184,12 @@ def _queue(draft: SessionDraft, envelope: dict[str, Any]) -> None:
     items = mapping(envelope.get("turnQueue")).get("items")
     for nth, item in enumerate(map(mapping, items if isinstance(items, list) else ())):
         at = ms_or_0(item.get("createdAt")) or draft.updated_at
-        content = item.get("content") or item.get("message") or item.get("input")
+        given = (item.get(key) for key in ("content", "message", "input", "text"))
+        content = next(filter(None, given), None) or mapping(item.get("params")).get("message")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        if not isinstance(content, list):
+            content = [{"type": "prompt", **item}]
         words = Entries(None)
         words.take({"id": f"queued-{string(item.get('id')) or nth}", "type": "message",
                     "role": "user", "content": content, "createdAt": at}, 0)  # fmt: skip
