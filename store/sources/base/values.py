@@ -86,3 +86,14 @@ def number(value: object) -> int:
     if not isinstance(value, float):
         return 0
     return int(value) if abs(value) < 1e15 else 0
+
+
+def named_model(name: object) -> dict[str, Any] | None:
+    """Return a model by its name, before whose first slash its provider is; None for no name."""
+    text = string(name)
+    if text is None:
+        return None
+    provider, slash, model = text.partition("/")
+    if not (slash and provider and model):
+        return {"provider_id": "unknown", "model_id": text}
+    return {"provider_id": provider, "model_id": model}

@@ -23,7 +23,14 @@ from store.sources.base.plain_parts import (
     settle_call,
     text_part,
 )
-from store.sources.base.values import iso_ms, mapping, number, plausible_ms, string
+from store.sources.base.values import (
+    iso_ms,
+    mapping,
+    named_model,
+    number,
+    plausible_ms,
+    string,
+)
 from store.sources.gptme.content import Call, calls_of, thoughts_of
 
 _AUTOMATIC = "<system>"
@@ -313,7 +320,7 @@ def _settle(part: PartDraft, results: list[Line]) -> None:
 def _describe(draft: MessageDraft, line: Line) -> None:
     """Add model, usage and cost of an answer, and whether it was interrupted."""
     metadata = mapping(line.data.get("metadata"))
-    model = model_of(metadata.get("model") or metadata.get("resolved_model"))
+    model = named_model(metadata.get("model") or metadata.get("resolved_model"))
     if model is not None:
         draft.metadata["model"] = model
     usage = mapping(metadata.get("usage"))
@@ -332,12 +339,3 @@ def _describe(draft: MessageDraft, line: Line) -> None:
         draft.metadata["cost_usd"] = float(cost)
     if line.content.rstrip().endswith(_INTERRUPTED):
         draft.metadata["backscroll"] = {"aborted_at": line.at, "finish_reason": "interrupted"}
-
-
-def model_of(name: object) -> dict[str, Any] | None:
-    """Return a model by its name, which begins with the provider; None without one."""
-    text = string(name)
-    if text is None:
-        return None
-    provider, slash, model = text.partition("/")
-    return {"provider_id": provider if slash else "unknown", "model_id": model if slash else text}

@@ -19,8 +19,8 @@ from store.sources.base.growing import LINES, Depends, GrowingFile, entries_of
 from store.sources.base.json_lines import Record, records_of
 from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
-from store.sources.base.values import iso_ms, mapping, string
-from store.sources.gptme.conversation import Line, Talk, lines_of, model_of
+from store.sources.base.values import iso_ms, mapping, named_model, string
+from store.sources.gptme.conversation import Line, Talk, lines_of
 from store.system.paths import expanded, read_regular
 
 KIND = "gptme"
@@ -128,7 +128,7 @@ def session_draft(folder: Folder, library: Library, depends: Depends) -> Session
     draft.title = shortened(title) if title else first_prompt(draft.messages)
     draft.title_from = "name" if title else FIRST_PROMPT if draft.title else None
     models = [one.metadata["model"] for one in draft.messages if "model" in one.metadata]
-    draft.model = models[-1] if models else model_of(folder.chat.get("model"))
+    draft.model = models[-1] if models else named_model(folder.chat.get("model"))
     extra = {key: folder.chat[key] for key in ("workspace", "tool_format")
              if string(folder.chat.get(key))}  # fmt: skip
     draft.metadata["backscroll"] = extra

@@ -15,7 +15,15 @@ from pathlib import Path
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource, first_record
-from store.sources.base.growing import LINES, BuiltUnit, Depends, UnitFiles, entries_of, stamp_of
+from store.sources.base.growing import (
+    LINES,
+    BuiltUnit,
+    Depends,
+    UnitFiles,
+    entries_of,
+    is_second_name,
+    stamp_of,
+)
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
 from store.sources.base.values import string
@@ -31,7 +39,7 @@ from store.sources.gptme.session import (
     chat_of,
     session_draft,
 )
-from store.system.paths import expanded, resolved
+from store.system.paths import expanded
 
 _BELOW = ("", "logs", "gptme/logs", ".local/share/gptme/logs")
 _LOOKED_AT = 200
@@ -134,9 +142,7 @@ def _folders(top: str, problems: list[Problem]) -> Iterator[str]:
         return
     for entry in entries_of(top, problems):
         # The name is the id, so that a second name beside the first would be a second one.
-        is_other_name = entry.is_symlink() and (
-            os.path.dirname(resolved(entry.path)) == resolved(top))
-        if not is_other_name and os.path.isfile(os.path.join(entry.path, MAIN)):
+        if not is_second_name(entry) and os.path.isfile(os.path.join(entry.path, MAIN)):
             yield entry.path
 
 

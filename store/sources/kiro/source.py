@@ -30,6 +30,7 @@ from store.sources.base.growing import (
     UnitFiles,
     UnitFollower,
     entries_of,
+    is_folder,
     stamp_of,
 )
 from store.sources.base.json_values import LineError, parse_json
@@ -319,10 +320,10 @@ def _sessions_at(root: str, problems: list[Problem]) -> Iterator[str]:
     for entry in entries_of(root, problems):
         if entry.name.endswith(LINES):
             yield entry.path
-        elif entry.name == CLI and _is_folder(entry):
+        elif entry.name == CLI and is_folder(entry):
             yield from (each.path for each in entries_of(entry.path, problems)
                         if each.name.endswith(LINES))  # fmt: skip
-        elif _is_folder(entry):
+        elif is_folder(entry):
             inner = os.path.join(entry.path, MESSAGES)
             if os.path.isfile(inner):
                 yield inner
@@ -333,15 +334,8 @@ def _sessions_at(root: str, problems: list[Problem]) -> Iterator[str]:
 def _of_bucket(folder: str, problems: list[Problem]) -> Iterator[str]:
     for entry in entries_of(folder, problems):
         path = os.path.join(entry.path, MESSAGES)
-        if _is_folder(entry) and os.path.isfile(path):
+        if is_folder(entry) and os.path.isfile(path):
             yield path
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _is_session(path: str) -> bool:

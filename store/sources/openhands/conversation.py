@@ -22,7 +22,14 @@ from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.plain_parts import is_open
 from store.sources.base.protocol import Fact, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
-from store.sources.base.values import iso_ms, mapping, number, plausible_ms, string
+from store.sources.base.values import (
+    iso_ms,
+    mapping,
+    named_model,
+    number,
+    plausible_ms,
+    string,
+)
 from store.sources.openhands.messages import Event, Messages, prompt_digest
 from store.system.paths import read_regular
 
@@ -176,7 +183,7 @@ def conversation_drafts(
     )  # fmt: skip
     draft.title = first_prompt(draft.messages)
     draft.title_from = FIRST_PROMPT if draft.title else None
-    draft.model = _model(told.get("model"))
+    draft.model = named_model(told.get("model"))
     status = string(told.get("status"))
     if status is not None:
         draft.metadata["backscroll"] = {"status": status}
@@ -316,16 +323,6 @@ def _counts(usage: dict[str, Any]) -> list[int]:
     return [max(0, number(usage.get(name))) for name in _COUNTS]
 
 
-def _model(name: object) -> dict[str, str] | None:
-    """Return a model; before the first slash of its name is the provider."""
-    text = string(name)
-    if text is None:
-        return None
-    provider, slash, model = text.partition("/")
-    return ({"provider_id": provider, "model_id": model} if slash and provider and model
-            else {"provider_id": "unknown", "model_id": text})  # fmt: skip
-
-
 def _buckets(counts: Iterable[int]) -> dict[str, int]:
     """Return disjoint buckets: the prompt includes caches, the completion its reasoning."""
     prompt, said, reasoning, read, write = counts
@@ -348,8 +345,8 @@ def _count(
             if answer is None or "usage" in answer.metadata:
                 continue
             answer.metadata["usage"] = _buckets(counts)
-            if _model(model) is not None:
-                answer.metadata["model"] = _model(model)
+            if named_model(model) is not None:
+                answer.metadata["model"] = named_model(model)
             rest = [max(0, had - own) for had, own in zip(rest, counts, strict=True)]
             if own_cost:
                 answer.metadata["cost_usd"] = own_cost
@@ -360,8 +357,8 @@ def _count(
         used = MessageDraft(f"usage:{usage_id}", "assistant", at, at, {
             "usage": _buckets(rest),
             "backscroll": {"no_answer": True, "initiator": usage_id}})  # fmt: skip
-        if _model(metric.get("model")) is not None:
-            used.metadata["model"] = _model(metric["model"])
+        if named_model(metric.get("model")) is not None:
+            used.metadata["model"] = named_model(metric["model"])
         if cost >= _LEAST_COST:
             used.metadata["cost_usd"] = cost
         used.records = (len(draft.records) - 1,)

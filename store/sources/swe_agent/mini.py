@@ -16,8 +16,8 @@ from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.drafts import MessageDraft, PartDraft, Role, SessionDraft
 from store.sources.base.plain_parts import call_part, data_part, reasoning_part, text_part
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
-from store.sources.base.values import mapping, number, string, utc_ms
-from store.sources.swe_agent.shared import KIND, dollars, model_of, no_answer, settle, tokens_of
+from store.sources.base.values import mapping, named_model, number, string, utc_ms
+from store.sources.swe_agent.shared import KIND, dollars, no_answer, settle, tokens_of
 
 FORMAT = "mini-swe-agent"
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -60,7 +60,7 @@ def mini_draft(path: str, data: dict[str, Any], written_ms: int) -> SessionDraft
     answered = [at for each in messages if (at := _answered(each))]
     created = min(times or answered or [written_ms])
     updated = max(times or answered or [written_ms])
-    model = model_of(mapping(config.get("model")).get("model_name"))
+    model = named_model(mapping(config.get("model")).get("model_name"))
     taken = _Messages(info, model, created)
     after: dict[str, Any] | None = None
     following = list[dict[str, Any] | None]()

@@ -1,4 +1,4 @@
-"""What both kinds of trajectories have in common: models, tokens, settled calls, the session.
+"""What both kinds of trajectories have in common: tokens, settled calls, the session.
 
 Source: the SWE-agent format page. Runs have no ids: the path is the id, and of a file that each
 run overwrites what its first answer was called too.
@@ -9,18 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft
-from store.sources.base.values import mapping, number, string
+from store.sources.base.plain_parts import settle_call
+from store.sources.base.values import mapping, number
 
 KIND = "swe-agent"
-
-
-def model_of(name: object) -> dict[str, Any] | None:
-    """Return a model by its name, which begins with the provider; None without one."""
-    text = string(name)
-    if text is None:
-        return None
-    provider, slash, model = text.partition("/")
-    return {"provider_id": provider if slash else "unknown", "model_id": model if slash else text}
 
 
 def tokens_of(usage: dict[str, Any]) -> dict[str, int] | None:
@@ -72,15 +64,5 @@ def settle(
         record: The number of its record.
         extra: What else is known of it.
     """
-    part.records = tuple(dict.fromkeys((*part.records, record)))
-    data = part.data
-    if status == "ok":
-        data |= {"state": "output-available", "output": output}
-    elif status == "denied":
-        data["state"] = "output-denied"
-        data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": output}
-    else:
-        words = output if output or "exit_code" in extra else status
-        data |= {"state": "output-error", "errorText": words}
-    data["resultProviderMetadata"] = {"backscroll": {"status": status, **extra}}
-    part.tool_state, part.updated_at = data["state"], max(at, part.created_at)
+    words = output if output or status in ("ok", "denied") or "exit_code" in extra else status
+    settle_call(part, status, words, at, record, extra)

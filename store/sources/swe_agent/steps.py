@@ -13,8 +13,8 @@ from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.drafts import MessageDraft, PartDraft, Role, SessionDraft
 from store.sources.base.plain_parts import call_part, data_part, text_part
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
-from store.sources.base.values import mapping, number, string
-from store.sources.swe_agent.shared import KIND, dollars, model_of, no_answer, settle
+from store.sources.base.values import mapping, named_model, number, string
+from store.sources.swe_agent.shared import KIND, dollars, no_answer, settle
 
 _NOT_KEPT = frozenset({"query", "messages"})
 _NO_INFO = frozenset({"trajectory", "history", "attempts", "replay_config", "environment"})
@@ -45,7 +45,7 @@ def steps_draft(path: str, data: dict[str, Any], written_ms: int) -> SessionDraf
     """
     info, config = mapping(data.get("info")), mapping(decoded(data.get("replay_config")))
     agent = mapping(config.get("agent"))
-    model = model_of(mapping(agent.get("model")).get("name"))
+    model = named_model(mapping(agent.get("model")).get("name"))
     attempts = data.get("attempts")
     runs = [mapping(one) for one in attempts] if isinstance(attempts, list) else []
     runs = [one for one in runs if isinstance(one.get("trajectory"), list)] or [data]
