@@ -20,9 +20,9 @@ UUID = "0b6f4f6e-0f4b-4c11-9d3b-0d6c3f6d1c11"
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_name_stays_in_its_folder(value: str, name: str, tmp_path: Path) -> None:
     made = file_name(FORMATS[name], UUID, {"id": value, "created_at": 1_790_000_000_000})
-    # A session of Kimi Code, and of Cline, is a folder with a file in it.
+    # A session of Kimi Code, of Cline and of OpenHands is a folder with a file in it.
     *folders, file = made.split("/")
-    assert len(folders) == {"kimi": 3, "cline": 1}.get(name, 0)
+    assert len(folders) == {"kimi": 3, "cline": 1, "openhands": 1}.get(name, 0)
     place = tmp_path.joinpath(*folders)
     assert (tmp_path / made).parent == place and (tmp_path / made).resolve().parent == place
     for each in (*folders, file):
