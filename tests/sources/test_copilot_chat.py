@@ -283,6 +283,25 @@ def test_a_bad_change_costs_only_itself(tmp_path: Path, row: Expected) -> None:
     assert (problem.path, problem.line) == (str(path), 2)
 
 
+def test_a_log_that_is_no_chat_any_more_is_a_problem(tmp_path: Path) -> None:
+    log(tmp_path, {"kind": 0, "v": chat(request(1))}, put(7, "requests"))
+    drafts, (problem,) = grown.read_all(CopilotChatSource(), tmp_path)
+    assert drafts == {} and problem.reason == "no chat of VS Code"
+
+
+def test_an_id_that_is_no_text_costs_nothing(tmp_path: Path) -> None:
+    draft = written(tmp_path, {"kind": 0, "v": chat(request(1, requestId=["x"], responseId=3))})
+    assert grown.prompts(draft.messages) == ["prompt 1"]
+
+
+def test_records_of_a_turn_that_grew(tmp_path: Path) -> None:
+    grows = [push([{"value": "x" * n}], "requests", 0, "response", i=0) for n in range(1, 6)]
+    draft = written(tmp_path, {"kind": 0, "v": chat(request(1))}, *grows)
+    prompt, answer = draft.messages
+    assert prompt.parts[0].records == (0,)
+    assert (answer.parts[0].records, answer.records) == ((0, 5), (1, 2, 3, 4))
+
+
 def test_a_torn_last_line_waits(tmp_path: Path) -> None:
     path = log(tmp_path, {"kind": 0, "v": chat(request(1))}, push([request(2)]))
     path.write_bytes(path.read_bytes()[:-30])

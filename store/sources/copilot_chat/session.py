@@ -121,7 +121,7 @@ def _add_turns(draft: SessionDraft, turns: Sequence[Turn], edited: dict[str, str
     cuts: dict[int, list[MessageDraft]] = {}
     starts: list[tuple[int, int]] = []
     last = next((turn for turn in reversed(turns) if turn.cut is None), None)
-    told = {turn.request.get("requestId") for turn in turns if turn.cut is None}
+    told = {string(turn.request.get("requestId")) for turn in turns if turn.cut is None}
     for place, turn in enumerate(turns):
         at = epoch_ms(turn.request.get("timestamp")) or at
         mine = [
@@ -168,7 +168,10 @@ class _Turn:
     def __init__(self, turn: Turn, place: int, at: int, edited: list[str]) -> None:
         request = turn.request
         self._request, self._place, self._edited = request, place, edited
-        self._records = tuple(turn.records)
+        first, *rest = turn.records or (0,)
+        # A log has many records of a turn; that of the request, and the last one, show it.
+        self._records, self._ends = (first,), tuple(dict.fromkeys((first, *rest[-1:])))
+        self._between = tuple(rest[:-1])
         self._result = mapping(request.get("result"))
         self._metadata = mapping(self._result.get("metadata"))
         self._state = state_of(request)
@@ -239,18 +242,18 @@ class _Turn:
         name = self._name("responseId", ":answer")
         first = number(mapping(self._result.get("timings")).get("firstProgress"))
         begun = min(self.at + max(0, first), self.end)
-        parts = parts_of(self._request, name, begun, self._records)
+        parts = parts_of(self._request, name, begun, self._ends)
         told = {path for part in parts if part.type == "data-patch"
                 for path in part.data["data"].get("files", ())}  # fmt: skip
         more = [path for path in self._edited if path not in told]
         if more:
-            parts.append(data_part("patch", {"files": more}, self.end, *self._records))
+            parts.append(data_part("patch", {"files": more}, self.end, *self._ends))
         error = mapping(self._result.get("errorDetails"))
         if self._state == "failed" or string(error.get("message")) and self._state != "cancelled":
             body: dict[str, Any] = {"message": words(error.get("message")) or "The request failed."}
             if string(error.get("code")):
                 body["code"] = error["code"]
-            parts.append(data_part("error", body, self.end, *self._records))
+            parts.append(data_part("error", body, self.end, *self._ends))
         if not parts and self._state in ("pending", "needs_input"):
             return None
         extra = self._said()
@@ -260,8 +263,8 @@ class _Turn:
             chosen = string(self._request.get("modelId")) or model
             vendor, found, _ = chosen.partition("/")
             metadata["model"] = {"provider_id": vendor if found else "unknown", "model_id": model}
-        return MessageDraft(name, "assistant", begun, self.end, metadata, parts,
-                            records=() if parts else self._records)  # fmt: skip
+        records = self._between if parts else (*self._ends, *self._between)
+        return MessageDraft(name, "assistant", begun, self.end, metadata, parts, records=records)
 
     def _said(self) -> dict[str, Any]:
         """Return what a turn's end says beside its words."""

@@ -47,6 +47,7 @@ WORKSPACE = "workspace.json"
 _BELOW = ("User", "data/User", f"{PORTABLE}/User", "")
 _FLAT = ".json"
 _NAME = re.compile(r"[0-9A-Za-z_-]{4,100}\.jsonl?")
+_NO_CHAT = "no chat of VS Code"
 _FILES_LOOKED_AT = 20
 _MOST_LOOKED_AT = 64 * 1024 * 1024
 
@@ -197,6 +198,7 @@ class CopilotChatSource(FileSource):
                 problems += [Problem(path, line, reason) for line, reason in log.odd]
                 if log.state is not None and holds_chat(log.state):
                     return [chat_draft(path, log.state, log.turns, lines.records, beside, name)]
+                problems += [Problem(path, 0, _NO_CHAT)] if log.state is not None else []
             elif path in files.bodies:
                 data = _document(path, files.bodies[path], problems)
                 if data is not None:
@@ -230,7 +232,7 @@ def _document(path: str, body: bytes, problems: list[Problem]) -> dict[str, Any]
     problems += [Problem(path, 0, repaired)] if repaired else []
     if isinstance(data, dict) and holds_chat(data):
         return data
-    problems.append(Problem(path, 0, "no chat of VS Code"))
+    problems.append(Problem(path, 0, _NO_CHAT))
     return None
 
 

@@ -173,7 +173,8 @@ def answer_parts(
         contents: Gives the texts that edits refer to.
     """
     parts: list[PartDraft] = []
-    thinking = mapping(bubble.get("thinking"))
+    given = bubble.get("thinking")
+    thinking = {"text": given} if isinstance(given, str) else mapping(given)
     if string(thinking.get("text")) or string(thinking.get("signature")):
         kept = {"signature": thinking["signature"]} if string(thinking.get("signature")) else {}
         thought = reasoning_part(thinking.get("text"), at, record, PROVIDER, kept)
