@@ -333,6 +333,7 @@ class _Merge:
         """Return the merged session."""
         gone = {index for index, old in enumerate(self._old) if self._is_gone(old)}
         restored = sum(self._restore(old) or self._recount(old) for old in self._old)
+        restored += self._keep_visibility(self._digests_read)
         missing = {
             index: parts
             for index, old in enumerate(self._old)
@@ -374,6 +375,7 @@ class _Merge:
                 owners.setdefault(digest, []).append(index)
         unmatched: list[int] = []
         part_of: dict[int, int] = {}
+        names = {} if self._new.names_count else {old.name: i for i, old in enumerate(self._old)}
         for place, entry in enumerate(self._entries):
             numbers = {number for group in entry.groups or () for number in group}
             digests = {read[number] for number in numbers if number < len(read)}
@@ -382,6 +384,11 @@ class _Merge:
                 unmatched.append(place)
                 continue
             name = entry.name
+            known = names.get(name)
+            if known is not None and known not in found and self._is_same(self._old[known], entry):
+                # Records that say nothing, as at a file's beginning, came to another message.
+                self._old[known].now.append(place)
+                continue
             best = max(found, key=lambda i: (self._old[i].name == name, found[i], -i))
             self._old[best].now.append(place)
             for index in found:
@@ -438,6 +445,11 @@ class _Merge:
             if twins:
                 old.now.append(twins.pop(0))
         return sorted(place for found in said.values() for place in found)
+
+    def _is_same(self, old: _Old, entry: _Entry) -> bool:
+        """Return whether two messages with the same source id say the same too."""
+        same = old.row[2] == entry.row[2]
+        return same and _continues(_texts_of(old.parts), _texts_of(entry.parts))
 
     def _is_another(self, old: _Old, entry: _Entry) -> bool:
         """Return whether two messages with the same source id are different messages."""
@@ -531,6 +543,32 @@ class _Merge:
         entry.marked = True
         return True
 
+    def _keep_visibility(self, read: Sequence[bytes]) -> int:
+        """Keep what was hidden hidden, and the rest visible, where the source only lost records.
+
+        A rewind that a lost record took back, or another branch that ends a cut file, is no
+        decision of the source.
+
+        Returns:
+            How many messages were changed.
+        """
+        before = set(self._digests.values())
+        known = {place for old in self._old for place in old.now}
+        has_new = len(known) < len(self._entries) and not all(digest in before for digest in read)
+        if not self._lost or has_new:
+            return 0
+        count = 0
+        for old in self._old:
+            for place in old.now:
+                entry = self._entries[place]
+                said, hidden_at = orjson.loads(entry.row[3]), old.metadata.get("hidden_at")
+                if (said.get("hidden_at") is None) != (hidden_at is None):
+                    said.pop("hidden_at", None)
+                    more = {} if hidden_at is None else {"hidden_at": hidden_at}
+                    entry.row = (*entry.row[:3], json_text({**said, **more}), *entry.row[4:])
+                    count += 1
+        return count
+
     def _recount(self, old: _Old) -> bool:
         """Keep an answer's stored usage if the reading has none and no records are kept.
 
@@ -549,8 +587,9 @@ class _Merge:
         return True
 
     def _has_lost_records(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
-        """Return whether only some of the earlier records are left and the others are lost."""
-        return bool(now) and set(now) < set(before) and set(before) - set(now) <= self._lost
+        """Return whether only some of the earlier records are left, and others are lost."""
+        left = set(before) - set(now)
+        return bool(now) and set(now) < set(before) and not left.isdisjoint(self._lost)
 
     def _digests_of(self, entry: _Entry, index: int) -> set[bytes]:
         if entry.groups is None or index >= len(entry.groups) - 1:

@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -286,4 +286,50 @@ def test_a_file_that_comes_in_two_pieces_makes_no_difference(
         found = differences(dump(database, ALL), fresh)
         if found:
             wrong[str(path.relative_to(place.root.parent))] = found
+    assert wrong == {}
+
+
+def said_visibly(database: Database) -> set[tuple[Any, ...]]:
+    """Texts and calls of visible messages, by session; of copies, by the session they are of."""
+    rows = database.connection.execute(
+        "SELECT coalesce(json_extract(s.metadata_json, '$.source.copy_of'), s.id), m.role,"
+        " p.tool_call_id, json_extract(p.data_json, '$.text', '$.output', '$.errorText')"
+        " FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
+        " JOIN chat_sessions s ON s.id = m.session_id"
+        " WHERE json_extract(m.metadata_json, '$.hidden_at') IS NULL"
+    )
+    return set(rows)
+
+
+def beginning(text: bytes) -> bytes:
+    return text[: len(text) // 2]
+
+
+def first_lines(text: bytes) -> bytes:
+    lines = text.splitlines(keepends=True)
+    return b"".join(lines[: len(lines) // 3])
+
+
+@pytest.mark.parametrize("rewrite", [beginning, first_lines, lambda text: b""])
+def test_nothing_visible_is_lost_with_a_part_of_a_file(
+    place: Place, databases: Any, tmp_path: Path, rewrite: Callable[[bytes], bytes]
+) -> None:
+    """A file that is rewritten shorter says less than the library, which keeps it, in sight."""
+    whole = synced(databases("whole"), place)
+    before = said_visibly(whole)
+    whole.close()
+    wrong = {}
+    for number, path in enumerate(place.files()):
+        text = path.read_bytes()
+        if text.startswith(b"SQLite"):
+            continue
+        shutil.copy(tmp_path / "whole.db", tmp_path / f"{number}.db")
+        database, times = databases(str(number)), path.stat()
+        path.write_bytes(rewrite(text))
+        synced(database, place)
+        path.write_bytes(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        lost = before - said_visibly(database)
+        if lost:
+            wrong[str(path.relative_to(place.root.parent))] = sorted(lost, key=repr)
     assert wrong == {}

@@ -110,14 +110,15 @@ def _messages(stored: StoredSession, files: Files, records: list[bytes]) -> list
     if files.display is None:
         records += files.context.records if files.context is not None else []
         return sent.messages
-    summaries = [m for m in sent.messages if m.metadata.get("compaction")]
     if files.context is None or files.display.records == files.context.records:
         return shown.messages
     records += files.context.records
     _compare(shown.messages, sent.messages)
-    for summary in summaries:
-        if all(one.source_id != summary.source_id for one in shown.messages):
-            _insert_summary(shown.messages, sent.messages, summary)
+    # Summaries are in the context alone, and so is what a display lacks that was cut.
+    there = {one.source_id for one in shown.messages}
+    for message in sent.messages:
+        if message.source_id not in there:
+            _insert(shown.messages, sent.messages, message)
     return shown.messages
 
 
@@ -131,13 +132,13 @@ def _compare(shown: list[MessageDraft], sent: list[MessageDraft]) -> None:
             own["in_context"] = "left out" if held is None else "shortened"
 
 
-def _insert_summary(
-    shown: list[MessageDraft], sent: list[MessageDraft], summary: MessageDraft
+def _insert(
+    shown: list[MessageDraft], sent: list[MessageDraft], message: MessageDraft
 ) -> None:
-    """Put a summary before the first shown message that comes after it in the context."""
-    later = {one.source_id for one in sent[sent.index(summary) + 1 :]}
+    """Put a message before the first shown one that comes after it in the context."""
+    later = {one.source_id for one in sent[sent.index(message) + 1 :]}
     place = next((i for i, one in enumerate(shown) if one.source_id in later), len(shown))
-    shown.insert(place, summary)
+    shown.insert(place, message)
 
 
 def _name(draft: SessionDraft, stored: StoredSession) -> None:
