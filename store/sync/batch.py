@@ -33,7 +33,7 @@ BATCH_BYTES = 4 << 20
 BATCH_SECONDS = 0.25
 """... or this long after its first unit was read."""
 
-BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000")
+BULK_PRAGMAS = ("PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 8000")
 """For a connection that writes many batches."""
 
 MOST_ATTEMPTS = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import orjson
@@ -139,13 +141,42 @@ def _sync(store: Path, tree: Path) -> tuple[float, float, dict[str, Any]]:
             env={**os.environ, **with_bytecode(), "XDG_CONFIG_HOME": home},
             stdout=subprocess.PIPE,
         )
+        peaks = _Peaks(process.pid)
+        peaks.start()
         assert process.stdout is not None
         told = process.stdout.read()
         process.stdout.close()
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
+        peaks.join()
     if process.returncode:
         raise RuntimeError(f"the sync failed: {told!r}")
     scale = 1_000_000 if sys.platform == "darwin" else 1_000
-    return seconds, usage.ru_maxrss / scale, orjson.loads(told.splitlines()[-1])
+    most = max(usage.ru_maxrss / scale, peaks.total_mb)
+    return seconds, most, orjson.loads(told.splitlines()[-1])
+
+
+class _Peaks(Thread):
+    """Follows the most memory of a process and of those that it started, while it runs."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._peaks: dict[str, int] = {}
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text()
+                for pid in (str(self._pid), *children.split()):
+                    with contextlib.suppress(OSError, StopIteration):
+                        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                        peak = next(line for line in lines if line.startswith("VmHWM:"))
+                        self._peaks[pid] = int(peak.split()[1])
+                time.sleep(0.02)
+
+    @property
+    def total_mb(self) -> float:
+        """The sum of all peaks; pages that processes share count in each."""
+        return sum(self._peaks.values()) * 1024 / 1_000_000
