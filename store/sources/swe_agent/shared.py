@@ -64,5 +64,7 @@ def settle(
         record: The number of its record.
         extra: What else is known of it.
     """
-    words = output if output or status in ("ok", "denied") or "exit_code" in extra else status
+    code = extra.get("exit_code")
+    ended = status if code is None else f"exit {code}"
+    words = output if output or status in ("ok", "denied") else ended
     settle_call(part, status, words, at, record, extra)
