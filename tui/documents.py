@@ -12,7 +12,9 @@ from store.config import described
 from store.exports.registry import FORMATS
 from store.language.fields import FIELDS
 from store.prices.loading import package_prices
-from store.sources.base.protocol import ServerSource, Source
+from store.resume.own_sessions import OWN_SESSIONS
+from store.resume.registry import AGENTS
+from store.sources.base.protocol import LINEAGES, TELLS, ServerSource, Source
 from store.sources.registry import all_sources
 from store.system.streams import guard_streams
 from tui.keys.registry import key_table
@@ -51,14 +53,32 @@ def source_table() -> str:
 
 
 def program_table() -> str:
-    """Return the Markdown table of what is read, as short as a first page needs it."""
+    """Return the Markdown table of what is read, and what can be done with it."""
     rows = [
-        f"| {source.label} | {places} |" for source, places in _usual_places(variables=False)
+        f"| {source.label} | {places} | {_told(source, TELLS)} | {_told(source, LINEAGES)} |"
+        f" {'yes' if source.live else 'no'} | {_goes_on(source.kind)} |"
+        for source, places in _usual_places(variables=False)
     ]
-    return "\n".join(["| program | where it looks |", "|---|---|", *rows, _OWN_PROGRAM]) + "\n"
+    heads = ["| program | where it looks | beside turns and calls | lineage | live | go on |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
+    return "\n".join([*heads, *rows, _OWN_PROGRAM]) + "\n"
 
 
-_OWN_PROGRAM = "| your own program | any SQLite file with the [three tables](docs/hosts.md) |"
+def _told(source: Source, names: Sequence[str]) -> str:
+    return ", ".join(name for name in names if name in source.tells) or "-"
+
+
+def _goes_on(kind: str) -> str:
+    """Return in words which sessions the program can go on with."""
+    if kind in AGENTS:
+        return "any session"
+    return "its own" if kind in OWN_SESSIONS else "-"
+
+
+_OWN_PROGRAM = (
+    "| your own program | any SQLite file with the [three tables](docs/hosts.md)"
+    " | all of these | all of these | yes | - |"
+)
 
 
 def _usual_places(*, variables: bool = True) -> Iterator[tuple[Source, str]]:

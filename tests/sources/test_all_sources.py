@@ -16,6 +16,7 @@ from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.resume.registry import AGENTS
 from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import LINEAGES, TELLS
 from store.sources.registry import all_sources, source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -181,6 +182,33 @@ def found_at_home(home: Path) -> Path:
         (home / place).parent.mkdir(parents=True, exist_ok=True)
         os.rename(path_of(target), home / place)
     return home
+
+
+HELD = {
+    "thoughts": "SELECT 1 FROM chat_parts WHERE type = 'reasoning'",
+    "tokens": "SELECT 1 FROM chat_sessions WHERE total_tokens > 0",
+    "cost": "SELECT 1 FROM chat_sessions WHERE cost_usd > 0",
+    "files": "SELECT 1 FROM chat_parts"
+    " WHERE type = 'file' OR instr(data_json, '\"type\":\"file\"')",
+    "rewinds": "SELECT 1 FROM chat_messages WHERE metadata_json ->> '$.hidden_at' IS NOT NULL",
+    "compactions": "SELECT 1 FROM chat_parts WHERE type = 'data-compaction'",
+    **{
+        f"{kind}s": "SELECT 1 FROM chat_sessions"
+        f" WHERE metadata_json ->> '$.lineage.kind' = '{kind}'"
+        for kind in ("fork", "continuation", "subagent")
+    },
+}
+"""What each name of ``TELLS`` and ``LINEAGES`` means."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_documented_tables_say_what_samples_hold(kind: str, tmp_path: Path) -> None:
+    assert HELD.keys() == {*TELLS, *LINEAGES}
+    database = open_database(tmp_path / "library.db", create=True)
+    Sync(database, Settings(helpers=0)).run([one.target() for one in SAMPLES if one.kind == kind])
+    held = {name for name, sql in HELD.items() if rows(database, f"{sql} LIMIT 1")}
+    database.close()
+    assert held == set(source(kind).tells)
 
 
 def test_samples_are_found_in_the_usual_places(found_at_home: Path) -> None:

@@ -46,6 +46,7 @@ class AiderSource(Source):
 
     kind = KIND
     label = "aider"
+    tells = ("thoughts", "tokens", "cost", "continuations")
     version = 1
     program = Program(frozenset({"aider"}))
     variables = ("AIDER_CHAT_HISTORY_FILE",)

@@ -26,6 +26,7 @@ class AmpSource(DocumentSource):
 
     kind = KIND
     label = "Amp"
+    tells = ("thoughts", "tokens", "forks", "subagents")
     program = Program(frozenset({"amp"}), ("/@sourcegraph/amp/", "/@ampcode/cli/"))
     variables = ("XDG_DATA_HOME",)
     below = ("amp/threads", "threads", "")

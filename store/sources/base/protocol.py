@@ -298,11 +298,16 @@ class Program(NamedTuple):
     shares_file: bool = False
 
 
+TELLS = ("thoughts", "tokens", "cost", "files", "rewinds", "compactions")
+LINEAGES = ("forks", "continuations", "subagents")
+"""What sources may hold, and how their sessions may be related, for the documentation."""
+
+
 class Source(Protocol):
     """A kind of store that some agent writes. Nothing here ever writes to it.
 
-    The tables of the documentation are made of ``label``, ``kind``, ``variables``, ``places``
-    and ``default_roots``.
+    The tables of the documentation are made of ``label``, ``kind``, ``tells``, ``live``,
+    ``variables``, ``places`` and ``default_roots``.
     """
 
     kind: str
@@ -317,6 +322,11 @@ class Source(Protocol):
     """Variables of the environment that name another place, for the documentation."""
     places: str = ""
     """Where it looks, in words, where the paths of ``default_roots`` do not say it."""
+
+    tells: tuple[str, ...] = ()
+    """What its sessions hold beside turns and calls: names of ``TELLS`` and ``LINEAGES``."""
+    live: bool = True
+    """Whether its files change while the program works, rather than come as a whole."""
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return where this agent's sessions are usually found, whether or not they exist."""

@@ -21,6 +21,8 @@ class ChatgptSource(ChatExports):
 
     kind = KIND
     label = "ChatGPT export"
+    tells = ("thoughts", "files", "rewinds")
+    live = False
     places = "name its zip or folder, or a folder with exports in `[sources.paths]`"
 
     def is_conversation(self, data: dict[str, Any]) -> bool:

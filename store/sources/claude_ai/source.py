@@ -21,6 +21,8 @@ class ClaudeAiSource(ChatExports):
 
     kind = KIND
     label = "Claude.ai export"
+    tells = ("thoughts", "rewinds")
+    live = False
     places = "name its zip or folder, or a folder with exports in `[sources.paths]`"
     unread = "design_chats/"
 

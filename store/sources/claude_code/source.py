@@ -45,6 +45,7 @@ class ClaudeCodeSource(FileSource):
 
     kind = KIND
     label = "Claude Code"
+    tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3
     program = Program(
         frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")

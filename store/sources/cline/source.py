@@ -50,6 +50,7 @@ class ClineSource(FileSource):
 
     kind = KIND
     label = "Cline"
+    tells = ("thoughts", "tokens", "cost", "compactions", "forks", "subagents")
     program = Program(frozenset({"cline"}), ("/node_modules/cline/", "/@cline/cli"))
     variables = ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR")
     places = (

@@ -90,6 +90,7 @@ class CodexSource(FileSource):
 
     kind = KIND
     label = "Codex"
+    tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3
     program = Program(frozenset({"codex"}), ("/@openai/codex/",))
     variables = ("CODEX_HOME",)

@@ -33,6 +33,7 @@ class ContinueSource(DocumentSource):
 
     kind = KIND
     label = "Continue"
+    tells = ("thoughts", "tokens", "files", "compactions", "forks")
     program = Program(frozenset({"cn"}), ("/@continuedev/cli/",))
     variables = ("CONTINUE_GLOBAL_DIR",)
     below = (".continue/sessions", "sessions", "")

@@ -57,6 +57,7 @@ class CopilotChatSource(FileSource):
 
     kind = KIND
     label = "Copilot Chat"
+    tells = ("thoughts", "files", "rewinds")
     version = 1
     variables = ("VSCODE_PORTABLE", "XDG_CONFIG_HOME")
     places = "the `User` folders of VS Code and its forks, and those of their servers"

@@ -42,6 +42,7 @@ class CrushSource(DatabaseSource):
 
     kind = KIND
     label = "Crush"
+    tells = ("thoughts", "cost", "compactions", "subagents")
     program = Program(frozenset({"crush"}), ("/@charmland/crush/",), shares_file=True)
     places = (
         "the projects in `~/.local/share/crush/projects.json` or `CRUSH_GLOBAL_DATA`, and "

@@ -88,6 +88,7 @@ class CursorSource(DatabaseSource):
 
     kind = KIND
     label = "Cursor"
+    tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "subagents")
     program = Program(frozenset({"cursor-agent"}), ("/cursor-agent/",))
     variables = ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")
     places = "`~/.cursor`, and the `User` folder of the editor"

@@ -33,6 +33,7 @@ class DroidSource(ProjectFilesSource):
 
     kind = KIND
     label = "Factory Droid"
+    tells = ("thoughts", "tokens", "compactions", "forks", "continuations", "subagents")
     program = Program(frozenset({"droid"}), ("/@factory/cli", "/node_modules/droid/"))
     variables = ("FACTORY_HOME_OVERRIDE",)
     below = (".factory/sessions", "sessions", "")

@@ -78,6 +78,7 @@ class GeminiSource(FileSource):
 
     kind = KIND
     label = "Gemini CLI"
+    tells = ("thoughts", "tokens", "rewinds", "compactions", "subagents")
     version = 2
     program = Program(frozenset({"gemini"}), ("/@google/gemini-cli/",))
     variables = ("GEMINI_CLI_HOME",)

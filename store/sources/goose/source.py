@@ -47,6 +47,7 @@ class GooseSource(DatabaseSource):
 
     kind = KIND
     label = "Goose"
+    tells = ("thoughts", "tokens", "cost", "files", "compactions", "subagents")
     program = Program(frozenset({"goose", "goosed"}), shares_file=True)
     variables = ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")
     patterns = (DATABASE,)

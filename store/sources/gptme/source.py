@@ -51,6 +51,7 @@ class GptmeSource(FileSource):
 
     kind = KIND
     label = "gptme"
+    tells = ("thoughts", "tokens", "files", "rewinds", "forks")
     program = Program(frozenset({"gptme", "gptme-server"}))
     variables = ("GPTME_LOGS_HOME", "XDG_DATA_HOME")
 

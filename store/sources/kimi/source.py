@@ -50,6 +50,7 @@ class KimiSource(FileSource):
 
     kind = KIND
     label = "Kimi Code"
+    tells = ("thoughts", "tokens", "rewinds", "compactions", "forks", "subagents")
     program = Program(frozenset({"kimi"}), ("/@moonshot-ai/kimi-code/",))
     variables = ("KIMI_CODE_HOME",)
 

@@ -71,6 +71,7 @@ class KiroSource(DatabaseSource):
 
     kind = KIND
     label = "Kiro"
+    tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     program = Program(frozenset({"kiro-cli", "kiro-cli-chat", "qchat"}))
     variables = ("KIRO_HOME", "XDG_DATA_HOME")
     patterns = (DATABASE,)

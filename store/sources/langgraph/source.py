@@ -29,6 +29,7 @@ class LanggraphSource(NamedFiles):
 
     kind = KIND
     label = "LangGraph"
+    tells = ("thoughts", "tokens", "rewinds")
     places = "name its SQLite file (`SqliteSaver`), or a folder in `[sources.paths]`"
 
     def __init__(self) -> None:

@@ -36,6 +36,7 @@ class LionagiSource(DatabaseSource, ServerRows):
 
     kind = KIND
     label = "lionagi"
+    tells = ("tokens", "cost", "forks", "subagents")
     version = 2
     variables = (_URL,)
     patterns = ("state.db",)

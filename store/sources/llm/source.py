@@ -42,6 +42,7 @@ class LlmSource(DatabaseSource):
 
     kind = KIND
     label = "llm"
+    tells = ("thoughts", "tokens", "files", "rewinds", "forks")
     variables = ("LLM_USER_PATH",)
     patterns = (_FILE,)
 

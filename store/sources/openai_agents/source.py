@@ -23,6 +23,7 @@ class OpenaiAgentsSource(NamedFiles):
 
     kind = KIND
     label = "OpenAI Agents SDK"
+    tells = ("thoughts", "tokens", "files", "rewinds")
     places = "name its SQLite file (`SQLiteSession`), or a folder in `[sources.paths]`"
     def is_mine(self, connection: sqlite3.Connection) -> bool:
         """Tell by the columns of its tables whether a database has sessions."""

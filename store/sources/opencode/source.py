@@ -65,6 +65,7 @@ class OpencodeSource(Source):
     """The program whose sessions these are."""
     kind = OPENCODE.kind
     label = "opencode"
+    tells = ("thoughts", "tokens", "cost", "files", "rewinds", "forks", "subagents")
     version = 2
     program = Program(
         frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True

@@ -38,6 +38,7 @@ class OpenHandsSource(FileSource):
 
     kind = KIND
     label = "OpenHands"
+    tells = ("thoughts", "tokens", "cost", "subagents")
     program = Program(frozenset({"openhands"}))
     variables = ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")
 

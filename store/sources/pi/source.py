@@ -32,6 +32,7 @@ class PiSource(ProjectFilesSource):
 
     kind = KIND
     label = "pi"
+    tells = ("thoughts", "tokens", "cost", "rewinds", "compactions", "forks")
     version = 2
     program = Program(frozenset({"pi"}), ("/pi-coding-agent/",))
     variables = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")

@@ -66,6 +66,7 @@ class QwenSource(FileSource):
 
     kind = KIND
     label = "Qwen Code"
+    tells = ("thoughts", "tokens", "rewinds", "compactions", "forks", "subagents")
     program = Program(frozenset({"qwen"}), ("/@qwen-code/qwen-code/",))
     variables = ("QWEN_HOME", "QWEN_RUNTIME_DIR")
 

@@ -32,6 +32,7 @@ class SweAgentSource(DocumentSource):
 
     kind = KIND
     label = "SWE-agent"
+    tells = ("tokens",)
     program = Program(frozenset({"mini", "mini-swe-agent", "sweagent"}))
     variables = ("MSWEA_GLOBAL_CONFIG_DIR",)
     below = _BELOW

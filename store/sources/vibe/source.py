@@ -44,6 +44,7 @@ class VibeSource(FileSource):
 
     kind = KIND
     label = "Mistral Vibe"
+    tells = ("thoughts", "tokens", "forks", "continuations")
     program = Program(frozenset({"vibe", "vibe-acp"}), ("/mistral_vibe/",))
     variables = ("VIBE_HOME",)
 

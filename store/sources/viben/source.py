@@ -32,6 +32,7 @@ class VibenSource(FileSource):
 
     kind = KIND
     label = "viben"
+    tells = ("cost", "files")
     version = 2
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:

@@ -62,6 +62,7 @@ class YAgentSource(DatabaseSource):
 
     kind = KIND
     label = "y-agent"
+    tells = ("thoughts", "tokens", "cost", "files", "compactions", "forks", "subagents")
     version = 2
     patterns = ("y-agent.db",)
 

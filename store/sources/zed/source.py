@@ -33,6 +33,7 @@ class ZedSource(DatabaseSource):
 
     kind = KIND
     label = "Zed"
+    tells = ("thoughts", "tokens", "files", "compactions", "subagents")
     program = Program(frozenset({"zed", "zed-editor"}), shares_file=True)
     variables = ("XDG_DATA_HOME",)
     patterns = (DATABASE, f"threads/{DATABASE}")
