@@ -49,6 +49,7 @@ _FLAT = ".json"
 _NAME = re.compile(r"[0-9A-Za-z_-]{4,100}\.jsonl?")
 _NO_CHAT = "no chat of VS Code"
 _FILES_LOOKED_AT = 20
+_WORKSPACES_LOOKED_AT = 1000
 _MOST_LOOKED_AT = 64 * 1024 * 1024
 
 
@@ -275,7 +276,19 @@ def _chat_folders(top: str, problems: list[Problem] | None = None) -> Iterator[s
 
 
 def _has_chats(host: Path) -> bool:
-    return host.is_dir() and next(_chat_folders(str(host)), None) is not None
+    """Return whether an editor has chats; of very many workspaces some are looked at."""
+    stores = [
+        host / GLOBAL,
+        *(Path(each.path) / GLOBAL for each in entries_of(str(host / PROFILES))),
+    ]
+    if any((store / EMPTY).is_dir() for store in stores):
+        return True
+    try:
+        with os.scandir(host / WORKSPACES) as workspaces:
+            folders = islice(workspaces, _WORKSPACES_LOOKED_AT)
+            return any(os.path.isdir(f"{folder.path}{os.sep}{CHATS}") for folder in folders)
+    except OSError:
+        return False
 
 
 def _stamps_at(path: str) -> list[FileStamp]:
