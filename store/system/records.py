@@ -64,6 +64,12 @@ def fields(cls: type[Any]) -> dict[str, Field]:
     return found
 
 
+def replaced(one: _T, **changes: Any) -> _T:
+    """Return a copy of a record with other values of some fields."""
+    names = fields(type(one))
+    return type(one)(**{name: getattr(one, name) for name in names} | changes)
+
+
 def _as_field(cls: type[Any], name: str) -> Field:
     given = vars(cls).get(name, _NOTHING)
     return given if isinstance(given, Field) else Field(given)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from store.queries.compare import BranchTurn
+from store.system.records import replaced
 from store.text import figures
 from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
@@ -65,7 +64,7 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
         lines = [*lines[:most], Line(more)]
     bar = (f"{glyphs().bar} ", role)
     return [
-        replace(line, runs=(bar, *line.runs), lead=line.lead + len(bar[0])) for line in lines
+        replaced(line, runs=(bar, *line.runs), lead=line.lead + len(bar[0])) for line in lines
     ]
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from store.system.records import replaced
 from tui.kit.hits import Finds, Hits, hits_in
 from tui.kit.key_hints import keyed
 from tui.kit.lines import BLANK, Line, Run, Value, arrange, heading
@@ -265,7 +266,7 @@ class Columns(Block):
             *_grounded(right, right_width),
         )
         shown = right if left is BLANK or not left.value else left
-        return replace(shown, runs=runs, right=(), ground="", soft=False, lead=0, tail="")
+        return replaced(shown, runs=runs, right=(), ground="", soft=False, lead=0, tail="")
 
     def changed(self) -> None:
         """Pass it on to both stacks."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from rich.segment import Segment
 from textual.strip import Strip
 
+from store.system.records import replaced
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import Paint, marked, segments_of
@@ -73,7 +73,7 @@ def strip_of(
     bar = line.bar or block.bar
     segments = list(_gutter(paint, bar, ground, block.dimmed, marks, sign))
     if spans:
-        line = replace(line, runs=marked(line.runs, spans, current=current))
+        line = replaced(line, runs=marked(line.runs, spans, current=current))
     segments += segments_of(
         line, width - GUTTER - MARGIN, paint, ground=ground, own=line.ground,
         dimmed=block.dimmed, margin=MARGIN - thumb,
