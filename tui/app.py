@@ -285,12 +285,17 @@ class BackscrollApp(CommandOwner, CommandApp):
         return self._main
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the driver, one that draws over what is on the screen already."""
-        if self._begun is None:
-            return super().get_driver_class()
-        from tui.start.driver import driver_on
+        """Return the driver: one that sends what changed, over what is on the screen already."""
+        kind = super().get_driver_class()
+        if self._begun is not None:
+            from tui.start.driver import driver_on
 
-        return driver_on(self._begun.terminal)
+            kind = driver_on(self._begun.terminal)
+        elif kind.__module__ == "textual.drivers.linux_driver":
+            from tui.terminal.driver import TerminalDriver
+
+            kind = TerminalDriver
+        return kind
 
     def on_load(self) -> None:
         """Say where the app can be reached from other threads."""

@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.bench import (
     browse_bench,
+    bytes_bench,
     files_bench,
     live_bench,
     search_bench,
@@ -36,6 +37,7 @@ BENCHES: dict[str, Bench] = {
     "list": browse_bench.list_key,
     "open": browse_bench.open_session,
     "page": browse_bench.pages,
+    "bytes": bytes_bench.count_bytes,
     "live": live_bench.live,
     "sync": write_bench.sync,
     "first": write_bench.first_run,

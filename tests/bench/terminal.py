@@ -33,7 +33,7 @@ PATIENCE_S = 120.0
 
 
 class Terminal:
-    """Runs a command on a pty of 120x40 and keeps what it writes.
+    """Runs a command on a pty, of 120x40 unless told otherwise, and keeps what it writes.
 
     Attributes:
         started: When the process was asked for, on ``time.perf_counter``'s clock.
@@ -42,10 +42,11 @@ class Terminal:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], *, columns: int = COLUMNS
+        self, command: Sequence[str], environment: Mapping[str, str], *, columns: int = COLUMNS,
+        lines: int = LINES,
     ) -> None:
         master, slave = os.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._master = master
         self.log: list[tuple[float, bytes]] = []
         self.frames = 0
@@ -79,6 +80,11 @@ class Terminal:
                 self.process.kill()
             self.process.wait()
             os.close(self._master)
+
+    @property
+    def received(self) -> int:
+        """How many bytes have arrived."""
+        return sum(len(data) for _, data in self.log)
 
     def pump(self, seconds: float) -> bool:
         """Read one chunk, waiting so long for it; say whether there was one."""

@@ -11,10 +11,10 @@ from tests.hostile import NEVER, STEERING, controls, hostile_store
 from tests.tui.terminals import on_a_terminal
 
 TEXTUALS = re.compile(
-    r"\x1b\[(?:(?:\d+;)*\d+m|\d+;\d+H|\?(?:25|7|1000|1003|1004|1006|1015|1049|2004|2026|2048)[hl]"
+    r"\x1b\[(?:(?:\d+;)*\d+m|\d+;\d+H|\d+G|\d+X|\?(?:25|7|1000|1003|1004|1006|1015|1049|2004|2026|2048)[hl]"
     r"|\?(?:2026|2048)\$p|>\d+u|<u)|\x1b\]22;[a-z-]+\x07"
 )
-"""Colours, places, the modes that its driver sets, queries, kitty's keys, the pointer's shape."""
+"""Colours, places, blanks, the driver's modes, queries, kitty's keys, the pointer's shape."""
 ESCAPE = b"\x1b[27u"
 UNDER_HELP = b"WebSearch"
 """A call of the transcript that the keys cover: seen again when they are closed.
@@ -22,11 +22,10 @@ UNDER_HELP = b"WebSearch"
 They are closed by q: escape closes a toast first, if one is still up.
 """
 STEPS: tuple[tuple[bytes, bytes], ...] = (
-    (b"R", b"Your title stays"), (ESCAPE, b" keys"), (b"#", b"Separate tags"), (ESCAPE, b" keys"),
-    (b"T", b"Tree  "), (ESCAPE, b" keys"), (b"d", b" tabs"), (ESCAPE, b" keys"),
-    (b"Y", b"Copy as"), (ESCAPE, b" keys"), (b"j\r", b" pager"), (b"B", b"Label this message"),
-    (ESCAPE, b" keys"), (b"\x10", b"Transcript: "),
-    (ESCAPE, b" keys"), (b"c", b"Sent to the model"), (b"c.\r", b" find"),
+    (b"R", b"Your title stays"), (ESCAPE + b"#", b"Separate tags"), (ESCAPE + b"T", b"Tree  "),
+    (ESCAPE + b"d", b" tabs"), (ESCAPE + b"Y", b"Copy as"), (ESCAPE + b"j\r", b" pager"),
+    (b"B", b"Label this message"), (ESCAPE + b"\x10", b"Transcript: "),
+    (ESCAPE + b"c", b"Sent to the model"), (b"c.\r", b" find"),
     (b"]?", b"Keys: Inspector"), (b"q", UNDER_HELP), (b"]?", b"Keys: Inspector"),
     (b"q", UNDER_HELP), (b"]?", b"Keys: Inspector"), (b"q", UNDER_HELP),
 )  # fmt: skip

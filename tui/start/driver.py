@@ -1,23 +1,25 @@
-"""Textual's driver on a terminal that shows the first frame already."""
+"""The driver on a terminal that shows the first frame already."""
 
 from __future__ import annotations
 
 from textual.driver import Driver
-from textual.drivers.linux_driver import LinuxDriver
 
 from store.system.streams import ALTERNATE_SCREEN
 from tui.start.early import EarlyTerminal
+from tui.terminal.driver import TerminalDriver
 
 
 def driver_on(early: EarlyTerminal) -> type[Driver]:
     """Return a driver that draws over the picture, and restores the modes from before it."""
 
-    class TakingOver(LinuxDriver):
-        """Takes the terminal over once; later starts, as after a suspension, are Textual's own."""
+    class TakingOver(TerminalDriver):
+        """Takes the terminal over once; later starts, as after a suspension, draw it anew."""
 
         def start_application_mode(self) -> None:
             """Take the terminal, without a switch of screens that would clear it."""
-            super().start_application_mode()  # type: ignore[no-untyped-call]
+            if early.is_shown:
+                self.shows(early.drawn)
+            super().start_application_mode()
             if early.is_shown:
                 self.attrs_before = early.watch.modes
                 early.taken_over()

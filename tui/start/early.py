@@ -27,12 +27,13 @@ class EarlyTerminal:
 
     Attributes:
         watch: Ends the program in order; it knows the modes that the terminal had.
+        drawn: What was written.
         is_shown: Whether the picture is there and Textual has not taken over.
     """
 
     def __init__(self, watch: Watch) -> None:
         """Take the terminal of a watch."""
-        self.watch, self.is_shown = watch, False
+        self.watch, self.drawn, self.is_shown = watch, "", False
 
     def show(self, rows: Iterable[Iterable[str]]) -> None:
         """Show a picture; from now on keys are kept, and not echoed.
@@ -40,10 +41,10 @@ class EarlyTerminal:
         Args:
             rows: See ``store.system.streams.picture``.
         """
-        drawn = picture(rows)
+        self.drawn = picture(rows)
         self.is_shown = self.watch.restores = True
         _keep_keys(self.watch.descriptor)
-        sys.stderr.write(drawn)
+        sys.stderr.write(self.drawn)
         sys.stderr.flush()
 
     def taken_over(self) -> None:

@@ -1,0 +1,87 @@
+"""The browser on a terminal that takes its bytes slowly: the newest screen, and no backlog."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pyte
+
+from tests.tui.stores import put, some
+from tests.tui.terminals import DEADLINE, Terminal, on_a_terminal
+from tui.terminal.output import FIRST_AHEAD
+
+QUESTION, ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+SIZE = 120, 40
+DOWN, PAGE_DOWN, QUIT = b"\x1b[B", b"\x1b[6~", b"\x11"
+HELD = 60
+STEP_BYTES = 2_000
+BYTES_OF_A_READ = 400
+SCREEN_BYTES = 12_000
+"""More than any screen of the browser takes at this size."""
+
+
+class SlowTerminal:
+    """Draws what it reads in small pieces, and answers the question that is asked behind it."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal, self.taken, self._answered = terminal, 0, 0
+        self.screen = pyte.Screen(*SIZE)
+        self._stream = pyte.ByteStream(self.screen)
+        self.got = b""
+
+    def read(self) -> bytes:
+        """Read and draw a little."""
+        try:
+            piece = os.read(self._terminal.handle, BYTES_OF_A_READ)
+        except OSError:
+            return b""
+        self.got += piece
+        self._stream.feed(piece)
+        while self.got.count(QUESTION) > self._answered:
+            self._answered += 1
+            self._terminal.send(ANSWER)
+        return piece
+
+    def read_until(self, words: str) -> int:
+        """Read until some words are on the screen; return how many bytes that took."""
+        before = len(self.got)
+        while not any(words in row for row in self.screen.display):
+            assert self.read(), "it ended"
+        return len(self.got) - before
+
+
+def browser(tmp_path: Path, sessions: int) -> AbstractContextManager[Terminal]:
+    path = put(tmp_path / "s.db", some(sessions))
+    command = [sys.executable, "-m", "tui", "--store", str(path)]
+    environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm-256color"}
+    for name in ("CONFIG", "DATA", "CACHE", "STATE"):
+        environment[f"XDG_{name}_HOME"] = str(tmp_path / name)
+    return on_a_terminal(command, environment, SIZE)
+
+
+def test_keys_that_are_held_are_all_heeded_and_the_last_is_seen(tmp_path: Path) -> None:
+    with browser(tmp_path, 3 * HELD) as terminal:
+        slow = SlowTerminal(terminal)
+        slow.read_until(" keys")
+        terminal.send(DOWN * (HELD - 1))
+        assert slow.read_until(f"▌○ Session {3 * (HELD - 1)} ") < STEP_BYTES * HELD
+
+
+def test_it_ends_though_nothing_is_read_and_leaves_no_backlog(tmp_path: Path) -> None:
+    with browser(tmp_path, 3 * HELD) as terminal:
+        slow = SlowTerminal(terminal)
+        slow.read_until(" keys")
+        before = len(slow.got)
+        terminal.send(DOWN * HELD + PAGE_DOWN * HELD + QUIT)
+        ended = select.poll()
+        ended.register(os.pidfd_open(terminal.child), select.POLLIN)
+        assert ended.poll(DEADLINE * 1_000), "it waits for the terminal"
+        while slow.read():
+            pass
+        rest = slow.got[before:]
+        assert len(rest) < FIRST_AHEAD + SCREEN_BYTES and b"\x1b[?1049l" in rest
+        assert terminal.exit_code() == 0
