@@ -19,7 +19,7 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources import grown
 from tests.sources.samples import DATA
-from tests.sources.watched import reading
+from tests.sources.watched import reading, watched
 
 SAMPLE = DATA / "vibe" / "session"
 EXPECTED = json.loads((DATA / "vibe" / "EXPECTED.json").read_text())
@@ -382,6 +382,21 @@ def test_damage_costs_itself(made: Made, damage: Callable[[Made], object]) -> No
     damage(made)
     drafts, problems = grown.read_all(VibeSource(), made.root)
     assert grown.prompts(drafts["one"].messages) == ["go"] and len(problems) == 1
+
+
+def test_chunks_are_read_once_and_damage_is_told_each_time(made: Made) -> None:
+    made.write([said("u", "go"), said("a", "ok", "assistant")])
+    next(made.folder.glob("chunks/c3b.json")).write_text("[{")
+    source = VibeSource()
+    (unit,) = source.units(made.root, [])
+    follower = source.follower(made.root, unit)
+    follower.read(unit)
+    made.journal(append(said("a2", "more", "assistant")))
+    (unit,) = source.units_at(made.root, [str(made.segment)]) or []
+    with watched() as found:
+        reading_ = follower.read(unit)
+    assert len(reading_.sessions[0].messages) == 2 and len(reading_.problems) == 1
+    assert "c3a.json" not in found.names() and "c3b.json" in found.names()
 
 
 def test_a_snapshot_that_cannot_be_read_leaves_what_was_there(made: Made) -> None:

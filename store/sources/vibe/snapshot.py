@@ -40,18 +40,27 @@ class Snapshot:
     segment: str | None = None
 
 
+Chunks = dict[str, tuple[FileStamp, list[dict[str, Any]]]]
+"""Stamps and entries of chunks by their names."""
+
+
 class Store:
     """Reads the files of one session's folder."""
 
-    def __init__(self, folder: str, looked: list[FileStamp], problems: list[Problem]) -> None:
+    def __init__(
+        self, folder: str, looked: list[FileStamp], problems: list[Problem],
+        chunks: Chunks | None = None,
+    ) -> None:
         """Read nothing yet.
 
         Args:
             folder: The session's folder.
             looked: Takes the stamps of the files that are read.
             problems: Takes what is damaged.
+            chunks: What was read of it before; chunks are never written again.
         """
         self._folder, self._looked, self._problems = folder, looked, problems
+        self._chunks: Chunks = {} if chunks is None else chunks
 
     def snapshot(self) -> Snapshot | None:
         """Return the snapshot that ``CURRENT`` names; None where there is none to read."""
@@ -70,8 +79,11 @@ class Store:
         envelope = mapping(state.get("snapshot")) or state
         found = Snapshot(envelope=envelope)
         chunks = told.get("chunks")
-        for chunk in chunks if isinstance(chunks, list) else ():
+        names = chunks if isinstance(chunks, list) else []
+        for chunk in names:
             found.entries += self._chunk(chunk)
+        for gone in [name for name in self._chunks if name not in names]:
+            del self._chunks[gone]
         found.entries = found.entries or _objects(mapping(envelope.get("history")).get("entries"))
         segment = string(mapping(manifest.get("recovery_journal_segment")).get("path")) or ""
         matched = _SEGMENT.fullmatch(segment)
@@ -82,7 +94,17 @@ class Store:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self._problems.append(Problem(self._folder, 0, "a chunk without a name"))
             return []
-        return _objects(self._document(os.path.join("chunks", f"{name}.json")))
+        path = os.path.join("chunks", f"{name}.json")
+        stamp = FileStamp.now(os.path.join(self._folder, path))
+        known = self._chunks.get(name)
+        if known is not None and known[0] == stamp:
+            self._looked.append(stamp)
+            return known[1]
+        before = len(self._problems)
+        entries = _objects(self._document(path))
+        if len(self._problems) == before:
+            self._chunks[name] = stamp, entries
+        return entries
 
     def _document(self, name: str) -> Any:
         path = os.path.join(self._folder, name)

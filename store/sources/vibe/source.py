@@ -29,7 +29,7 @@ from store.sources.base.side_file import SideFile
 from store.sources.base.values import string
 from store.sources.vibe.legacy import MESSAGES, Family, legacy_draft
 from store.sources.vibe.session import KIND, Beside, unified_draft
-from store.sources.vibe.snapshot import CURRENT, FORMAT, JOURNAL, META, Store, apply
+from store.sources.vibe.snapshot import CURRENT, FORMAT, JOURNAL, META, Chunks, Store, apply
 from store.system.paths import expanded, read_regular
 
 UNIFIED, RESULTS = "unified", "tool-results"
@@ -98,11 +98,12 @@ class VibeSource(FileSource):
 
     def reader(self, root: Path, unit: Unit) -> BuiltUnit:
         """Return a reader of a unit that has read nothing."""
-        depends = Depends()
-        return BuiltUnit(partial(self._build, depends), self.line_limit, depends)
+        depends, chunks = Depends(), Chunks()
+        return BuiltUnit(partial(self._build, depends, chunks), self.line_limit, depends)
 
     def _build(
-        self, depends: Depends, unit: Unit, files: UnitFiles, problems: list[Problem]
+        self, depends: Depends, chunks: Chunks, unit: Unit, files: UnitFiles,
+        problems: list[Problem],
     ) -> list[SessionDraft]:
         first = unit.stamps[0].path
         folder = os.path.dirname(first)
@@ -110,7 +111,7 @@ class VibeSource(FileSource):
         meta = SideFile.read(path, files.bodies.get(path), problems)
         if os.path.basename(first) != CURRENT:
             return self._older(first, meta, depends, files, problems)
-        snapshot = Store(folder, depends.looked, problems).snapshot()
+        snapshot = Store(folder, depends.looked, problems, chunks).snapshot()
         if snapshot is None:
             return []
         if snapshot.segment is not None:
