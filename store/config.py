@@ -10,7 +10,6 @@ default, and its sentence under ``Attributes``. Three things come from them:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -462,6 +461,8 @@ def _described(kind: Any, above: str) -> Iterator[Described]:
         if isinstance(default, Section):
             yield from _described(declared, f"{above}{name}.")
             continue
+        import json  # Only for the documentation.
+
         written = "" if default is None else json.dumps(default)
         yield Described(above + name, _type_words(declared), written, sentences[name])
 
@@ -592,8 +593,8 @@ def _remove(decoded: dict[str, Any], location: tuple[int | str, ...]) -> None:
             return
 
 
-_TABLE = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
-_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
+_TABLE = r"\s*\[+\s*([^\]]+?)\s*\]+"
+_KEY = r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*="""
 
 
 def line_of(text: str, location: tuple[str, ...]) -> int:
@@ -606,9 +607,9 @@ def line_of(text: str, location: tuple[str, ...]) -> int:
     wanted = ".".join(location)
     above, best, best_length = "", 0, -1
     for number, line in enumerate(text.splitlines(), 1):
-        if table := _TABLE.match(line):
+        if table := re.match(_TABLE, line):
             name = above = _plain(table[1])
-        elif key := _KEY.match(line):
+        elif key := re.match(_KEY, line):
             name = f"{above}.{_plain(key[1])}" if above else _plain(key[1])
         else:
             continue

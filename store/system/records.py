@@ -7,23 +7,36 @@ classes that are needed before those; all others take ``dataclass``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from operator import attrgetter
+from typing import Any, TypeVar, cast, dataclass_transform
 
 _T = TypeVar("_T")
 _NOTHING: Any = object()
 
 
-class Field(NamedTuple):
+class Field:
     """What ``field`` says of a field.
 
     Attributes:
+        default: Its default, where it has one.
         factory: Returns its default; None where it has a value as its default, or none.
         metadata: Whatever its class keeps there.
     """
 
-    default: Any = _NOTHING
-    factory: Callable[[], Any] | None = None
-    metadata: Mapping[str, Any] = {}
+    __slots__ = ("default", "factory", "metadata")
+
+    def __init__(
+        self, default: Any = _NOTHING, factory: Callable[[], Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take what is said.
+
+        Args:
+            default: Its default, where it has one.
+            factory: Returns its default.
+            metadata: Whatever its class keeps there.
+        """
+        self.default, self.factory, self.metadata = default, factory, metadata or {}
 
 
 def field(
@@ -37,7 +50,7 @@ def field(
         default_factory: Returns the default of each new record.
         metadata: What the class wants to know of it, see ``fields``.
     """
-    return Field(default, default_factory, metadata or {})
+    return Field(default, default_factory, metadata)
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -50,8 +63,8 @@ def record(cls: type[_T]) -> type[_T]:
     }
     found = {name: _as_field(cls, name) for name in names}
     scope: dict[str, Any] = {"_NOTHING": _NOTHING}
-    exec(_methods(cls.__name__, found, scope), scope)
-    body |= {name: scope[name] for name in ("__init__", "__eq__", "__repr__") if name not in body}
+    exec(_constructor(found, scope), scope)
+    body = {"__init__": scope["__init__"], **_by_values(cls.__name__, names), **body}
     body |= {"__slots__": tuple(names), "__hash__": None, "__record_fields__": found}
     made: Any = type(cls)
     slotted: type[_T] = made(cls.__name__, cls.__bases__, body)
@@ -75,8 +88,8 @@ def _as_field(cls: type[Any], name: str) -> Field:
     return given if isinstance(given, Field) else Field(given)
 
 
-def _methods(name: str, found: Mapping[str, Field], scope: dict[str, Any]) -> str:
-    """Return the source of the methods; what it needs of the fields is put into the scope."""
+def _constructor(found: Mapping[str, Field], scope: dict[str, Any]) -> str:
+    """Return the source of the constructor; what it needs of the fields is put into the scope."""
     parameters, lines = ["self"], list[str]()
     for one, said in found.items():
         value = one
@@ -90,13 +103,20 @@ def _methods(name: str, found: Mapping[str, Field], scope: dict[str, Any]) -> st
         else:
             parameters.append(one)
         lines.append(f"    self.{one} = {value}")
-    mine, others = (", ".join([f"{who}.{one}" for one in found]) for who in ("self", "other"))
-    shown = ", ".join([f"{one}={{self.{one}!r}}" for one in found])
-    return "\n".join([
-        f"def __init__({', '.join(parameters)}):", *lines,
-        "def __eq__(self, other):",
-        "    if other.__class__ is not self.__class__: return NotImplemented",
-        f"    return ({mine},) == ({others},)",
-        "def __repr__(self):",
-        f"    return f'{name}({shown})'",
-    ])
+    return "\n".join([f"def __init__({', '.join(parameters)}):", *lines])
+
+
+def _by_values(name: str, names: list[str]) -> dict[str, Any]:
+    """Return equality and the repr."""
+    values = attrgetter(*names)
+
+    def equal(self: object, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return cast(bool, NotImplemented)
+        same: bool = values(self) == values(other)
+        return same
+
+    def shown(self: object) -> str:
+        return f"{name}({', '.join([f'{one}={getattr(self, one)!r}' for one in names])})"
+
+    return {"__eq__": equal, "__repr__": shown}

@@ -1,7 +1,6 @@
 """The characters that mean something, with stand-ins where the locale has only ASCII."""
 
-from __future__ import annotations
-
+# Annotations are types here: as texts, a tuple of so many fields would compile each of them.
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -4,8 +4,7 @@ Light, as the first rows are drawn before Textual is imported; ``tui.kit.theme``
 themes of these palettes, and palettes of Textual's themes.
 """
 
-from __future__ import annotations
-
+# Annotations are types here: as texts, a tuple of so many fields would compile each of them.
 import os
 from typing import NamedTuple
 

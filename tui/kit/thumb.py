@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import NamedTuple
 
 
@@ -29,6 +28,6 @@ def thumb_of(size: int, lines: float, seen: float, at: float) -> Thumb | None:
     """
     if not (seen and size and lines > seen):
         return None
-    length = max(1, ceil(seen * size / lines))
+    length = max(1, int(-(-seen * size // lines)))  # Rounded up; math would have to be loaded.
     start = round((size - length) * at / (lines - seen))
     return Thumb(max(0, min(start, size - length)), length)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,7 +64,7 @@ def end_in_order(descriptor: int) -> Watch:
     reader, writer = os.pipe()
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
     watch = Watch(descriptor, reader, frozenset(numbers))
-    if not hasattr(select, "poll"):
+    if os.name == "nt":
         return watch
     os.set_blocking(writer, False)
     for number in numbers:
@@ -107,7 +106,7 @@ class Watch:
         """Watch from now on, on a thread."""
         import threading  # The first frame does not wait for it.
 
-        if hasattr(select, "poll"):
+        if os.name != "nt":
             threading.Thread(target=self._run, name="hangup", daemon=True).start()
 
     def _run(self) -> None:
@@ -131,6 +130,8 @@ class Watch:
 
     def _wait(self, seconds: float | None) -> int | None:
         """Wait for the end that is asked for; return the exit code, None where time was up."""
+        import select
+
         watched = select.poll()
         watched.register(self._reader, select.POLLIN)
         if seconds is None:
