@@ -372,6 +372,7 @@ def test_what_finished_tasks_wrote_is_pending(made: Threads) -> None:
     assert [part.tool_state for part in grown.calls(draft.messages)] == [
         "output-available", "input-available"
     ]  # fmt: skip
+    assert grown.extra(grown.calls(draft.messages)[0])["pending"] is True
     assert draft.metadata["activity"]["state"] == "running"
     made.write("01", "messages", ai("a2", "alone"))
     assert made.draft().messages[-1].metadata["backscroll"]["pending"] is True

@@ -252,6 +252,9 @@ def _settle(part: PartDraft, seen: Seen) -> None:
     else:
         state, part.data["output"] = "output-available", shown
         part.data.pop("errorText", None)
+    if seen.pending:
+        # Its step is not finished: it may run again.
+        extra["pending"] = True
     if data.get("artifact") is not None:
         extra["structured"] = data["artifact"]
     part.data["state"] = part.tool_state = state
