@@ -184,8 +184,9 @@ def _send(answers: IO[bytes], waiting: queue.Queue[StepRead | None]) -> None:
     try:
         while (step := waiting.get()) is not None:
             send(answers, step)
-    except BrokenPipeError:
-        os._exit(1)  # the other process is gone
+    except Exception:
+        # Nobody waits for a step any more, or it cannot be sent: then it is read there.
+        os._exit(1)
 
 
 if __name__ == "__main__":
