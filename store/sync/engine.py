@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store.engine.database import Database
 from store.engine.server_url import Root
@@ -35,6 +36,9 @@ from store.sync.units import Job
 from store.sync.wanted import nothing_wanted, take_wanted
 from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
+
+if TYPE_CHECKING:
+    from store.sync.pool import Pool
 
 MOST_ROUNDS = 6
 """How many times new facts may lead to further readings, as with forks of forks."""
@@ -102,6 +106,7 @@ class Sync:
     _news: list[News] = field(default_factory=list)
     _again: list[Where] = field(default_factory=list)
     _read: set[Where] = field(default_factory=set)
+    _pool: Pool | None = None
     _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
 
     def run(self, targets: Sequence[Target]) -> Summary:
@@ -150,12 +155,18 @@ class Sync:
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
         new = [job for job in jobs if job.stored is None]
-        if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
-            outlines.list_first(
-                self.database, new, self.settings.excludes, self.clock, self.stopped,
-                self._note_listed,
-            )  # fmt: skip
-        self.bring_in(jobs)
+        try:
+            if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
+                # The helpers start while the sessions are listed.
+                self._pool = self._started_pool(jobs)
+                outlines.list_first(
+                    self.database, new, self.settings.excludes, self.clock, self.stopped,
+                    self._note_listed,
+                )  # fmt: skip
+            self.bring_in(jobs)
+        finally:
+            if self._pool is not None:
+                self._pool.end()
 
     def _note_listed(self, units: int) -> None:
         self.progress.files_listed = units
@@ -293,15 +304,23 @@ class Sync:
         ).fetchone()
         return row is not None and row[0] not in files and os.path.exists(row[0] or "")
 
-    def _share(self, jobs: list[Job]) -> list[Job]:
-        """Run jobs in helper processes if there is enough work; return the jobs to repeat."""
+    def _started_pool(self, jobs: list[Job]) -> Pool | None:
+        """Return helper processes for some jobs; None if there is too little work for them."""
         # Imported here: most syncs start no helpers, and asyncio comes along.
-        from store.sync.pool import ENDED_EARLY, Pool, worth_sharing
+        from store.sync.pool import Pool, worth_sharing
 
         if not worth_sharing(jobs, self.settings):
+            return None
+        pool = Pool(self.database.path, self.settings, self.stopped)
+        pool.start()
+        return pool
+
+    def _share(self, jobs: list[Job]) -> list[Job]:
+        """Run jobs in helper processes if there is enough work; return the jobs to repeat."""
+        pool, self._pool = self._pool or self._started_pool(jobs), None
+        if pool is None:
             return self._work(jobs)
         again: list[Job] = []
-        pool = Pool(self.database.path, self.settings, self.stopped)
         for done in pool.work(jobs):
             again += self._note(done.jobs, done.outcome)
             for job in take_wanted(
@@ -311,7 +330,7 @@ class Sync:
                 again += self._work([job])
             if done.lost is not None:
                 batch, job = self._batch(), done.lost
-                reason = Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)
+                reason = Problem(path_of(job.root, job.unit), 0, done.why)
                 batch.add(job, ReadUnit([], [reason]))
                 again += self._write(batch)
         return again

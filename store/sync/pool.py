@@ -62,11 +62,13 @@ class Done:
         jobs: The units of one transaction.
         outcome: Their result.
         lost: A unit whose helper ended while reading it; nothing of it was written.
+        why: Why it was lost.
     """
 
     jobs: list[Job] = field(default_factory=list)
     outcome: Outcome = field(default_factory=Outcome)
     lost: Job | None = None
+    why: str = ENDED_EARLY
 
 
 @dataclass(slots=True)
@@ -87,6 +89,15 @@ class Pool:
     _waiting: Scheduler = field(default_factory=lambda: Scheduler(()))
     _deaths: int = 0
 
+    def start(self) -> None:
+        """Start the helpers, if that was not done; ``work`` or ``end`` must follow."""
+        self._helpers = self._helpers or [self._start() for _ in range(self.settings.helpers)]
+
+    def end(self) -> None:
+        """End the helpers at once; running transactions are rolled back."""
+        for helper in self._helpers:
+            helper.kill()
+
     def work(self, jobs: list[Job]) -> Iterator[Done]:
         """Sync units in helpers, in about their order, and yield what is finished.
 
@@ -97,7 +108,7 @@ class Pool:
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
             for number, job in enumerate(jobs)
         )
-        self._helpers = [self._start() for _ in range(self.settings.helpers)]
+        self.start()
         try:
             while self._waiting or any(helper.given for helper in self._helpers):
                 if self.stopped():
@@ -111,8 +122,7 @@ class Pool:
                     yield Done()
             yield from self._end(jobs)
         finally:
-            for helper in self._helpers:
-                helper.kill()
+            self.end()
 
     def waiting(self) -> list[int]:
         """Return the places, among the jobs, of those that no helper has been given."""
