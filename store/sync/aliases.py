@@ -11,20 +11,22 @@ from pathlib import Path
 
 from store.engine.database import Database
 from store.engine.server_url import Root, as_root
-from store.sources.base.one_file import is_one_file, name_order
+from store.sources.base.one_file import is_one_file, is_spare_copy, name_order
 from store.sources.base.protocol import Unit
 
 
 def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
-    """Yield units without duplicates, whose first file is another unit's by another path.
+    """Yield units without duplicates, whose first file is another unit's, or a copy of it.
 
     Units with the same path are parts of one file, such as sessions in a database.
     """
     kept: dict[int, Unit] = {}
     by_inode: dict[int, int] = {}
     for place, unit in enumerate(units):
-        kept[place] = unit
         first = unit.stamps[0] if unit.stamps else None
+        if first is not None and is_spare_copy(first.path):
+            continue
+        kept[place] = unit
         if first is None or not first.inode:
             continue
         before = by_inode.setdefault(first.inode, place)

@@ -22,6 +22,7 @@ from store.engine.server_url import ServerUrl
 from store.errors import StoreError
 from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
 from store.sync import depending, units
+from store.sync.aliases import each_once
 from store.sync.engine import Sync, each_target_once
 from store.sync.locking import watcher_lock
 from store.sync.progress import Progress
@@ -227,7 +228,8 @@ class Watch:
         source, root = target.source, target.root
         found: list[Unit] | None = None
         if isinstance(source, FollowedSource) and isinstance(root, Path):
-            found = source.units_at(root, paths)
+            listed = source.units_at(root, paths)
+            found = None if listed is None else list(each_once(listed))
         beside = depending.read_with(self.database, source.kind, root, paths)
         went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
         if found is None or went or not beside <= {units.key_of(unit) for unit in found}:

@@ -16,6 +16,7 @@ from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.settings import Settings
 from store.sync.targets import Target
+from tests.sources import claude_rows, codex_lines
 from tests.sources.claude_rows import SESSION, File
 from tests.sources.samples import SAMPLES, Sample, path_of
 
@@ -134,3 +135,71 @@ def test_a_copy_that_went_on_stays_one_session_when_its_folder_moves(tmp_path: P
         assert (again.new, again.updated) == (0, 0)
         assert state(database)[0] == after
     database.close()
+
+
+SPELLINGS = [
+    " (1)", " - Copy", " - Copy (2)", " copy", " (copy)", " (conflicted copy 2026-01-01)",
+    " (Mira's conflicted copy 2026-01-01)", ".sync-conflict-20260101-120000-ABCDEFG",
+    "_conflict-20260101-120000", "-DESKTOP-AB12", ".bak", "~",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_copies_by_all_names_that_programs_give(
+    spelling: str, goes_on: bool, tmp_path: Path
+) -> None:
+    """One with nothing of its own is the same session; another is a copy of it."""
+    for kind in ("claude-code", "codex"):
+        root = tmp_path / kind
+        for name, own in ((spelling, "other" if goes_on else None), ("", "own")):
+            if kind == "codex":
+                lines = codex_lines.Lines(codex_lines.thread_id(1))
+                lines.turn("one", "re one", "r1")
+                if own is not None:
+                    lines.turn(own, f"re {own}", own)
+                path = lines.write(root)
+            else:
+                file = claude_rows.File()
+                file.user("one")
+                file.assistant("re one", id="msg_1")
+                if own is not None:
+                    file.user(own)
+                    file.assistant(f"re {own}", id=f"msg_{own}")
+                path = file.write(root / "projects" / "-w")
+            path.rename(path.with_name(f"{path.stem}{name}.jsonl"))
+        db = open_database(tmp_path / f"{kind}.db", create=True)
+        Sync(db, Settings(helpers=0)).run([Target(source(kind), root)])
+        found = db.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id'),"
+            " json_extract(metadata_json, '$.source.copy_of') IS NOT NULL FROM chat_sessions"
+            " ORDER BY 2"
+        ).fetchall()
+        name = codex_lines.thread_id(1) if kind == "codex" else claude_rows.SESSION
+        assert found == [(name, 0), (name, 1)][: 1 + goes_on]
+        (path,) = db.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions"
+            " WHERE json_extract(metadata_json, '$.source.copy_of') IS NULL"
+        ).fetchone()
+        assert Path(path).stem.endswith(name)
+        db.close()
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_copy_of_any_file_adds_nothing(sample: Sample, tmp_path: Path) -> None:
+    root = path_of(sample.copied(tmp_path))
+    whole = root if root.is_dir() else root.parent
+    files = [path for path in sorted(whole.rglob("*.json*")) if path.is_file()]
+    counts = "SELECT count(*), (SELECT count(*) FROM chat_messages) FROM chat_sessions"
+
+    def counted(name: str) -> Any:
+        db = open_database(tmp_path / name, create=True)
+        Sync(db, Settings(helpers=0)).run([Target(source(sample.kind), root)])
+        found = db.connection.execute(counts).fetchone()
+        db.close()
+        return found
+
+    before = counted("before.db")
+    for path in files[:: 1 + len(files) // 12]:
+        shutil.copy2(path, path.with_name(f"{path.stem} (1){path.suffix}"))
+    assert counted("after.db") == before

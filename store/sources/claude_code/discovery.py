@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from store.sources.base.growing import is_folder, stamp_of
 from store.sources.base.json_lines import LineError, parse_line
-from store.sources.base.one_file import COPY_NAME, is_one_file, name_order
+from store.sources.base.one_file import COPY_NAME, is_one_file, is_spare_copy, name_order
 from store.sources.base.prompt_history import NAME
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
@@ -26,7 +26,9 @@ from store.system.paths import open_regular, resolved
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 
 
-_OF_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^0-9a-z-].*", re.DOTALL)
+_OF_ID = re.compile(
+    r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:[^0-9a-z-]|-[A-Z]).*", re.DOTALL
+)
 
 
 def claimed_id(name: str) -> str:
@@ -122,7 +124,8 @@ class Discovery:
             if only is None or owner in only:
                 found.setdefault(owner, SessionFiles(folder, owner)).agents.append(stamp)
         for session in found.values():
-            session.agents = _each_once(session.agents)
+            agents = [stamp for stamp in session.agents if not is_spare_copy(stamp.path)]
+            session.agents = _each_once(agents)
             session.side.sort(key=lambda stamp: stamp.path)
             yield session
 

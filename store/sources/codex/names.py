@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME = re.compile(
     rf"rollout-(?P<at>.*?)-?(?P<thread>{_UUID})(?:_(?P<segment>{_UUID}))?"
-    rf"(?P<copy>(?:[ (~]|\.sync-conflict-)[^/]*?)?\.json(?:l(?P<zst>\.zst)?)?"
+    rf"(?P<copy>[ (~._-][^/]*?)?\.json(?:l(?P<zst>\.zst)?)?"
 )
 PACKED = ".jsonl.zst"
 DOCUMENT = ".json"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.one_file import is_spare_copy
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.values import mapping, ms_or_0
 from store.sources.opencode.first_form import is_first_form, later_form
@@ -183,7 +184,7 @@ def _read_parts(folder: Path, stored: StoredSession, message: StoredMessage) -> 
 
 def _objects(folder: Path, stored: StoredSession) -> Iterator[tuple[str, dict[str, Any]]]:
     for entry in _scan(folder, stored.problems):
-        if entry.name.endswith(".json"):
+        if entry.name.endswith(".json") and not is_spare_copy(entry.path):
             data = _load(Path(entry.path), stored)
             if isinstance(data, dict):
                 yield entry.name.removesuffix(".json"), data
