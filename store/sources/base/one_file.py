@@ -17,7 +17,8 @@ def is_one_file(one: str, other: str) -> bool:
 
 
 COPY_NAME = re.compile(
-    r"(.+?)(?: \(\d+\)| - Copy(?: ?\(\d+\))?| copy(?: \d+)?| \(.*conflict.*\)| \([^()]*copy[^()]*\)"
+    r"(.+?)(?: \(\d+\)| - Copy(?: ?\(\d+\))?| copy(?: \d+)?| \(.*conflict.*\)"
+    r"| \([^()]*copy[^()]*\)"
     r"|[ ._-]+conflict(?:ed)?(?:[ ._-].*)?|\.sync-conflict-.*|[._-](?:bak|backup|old|orig)|~"
     r"|-(?:DESKTOP|LAPTOP|PC|MacBook)[A-Z0-9-]*)",
     re.DOTALL | re.IGNORECASE,
