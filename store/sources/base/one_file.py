@@ -31,7 +31,7 @@ def is_named_as_copy(path: str) -> bool:
     return COPY_NAME.fullmatch(os.path.splitext(os.path.basename(path))[0]) is not None
 
 
-_MAY_BE_COPY = re.compile(r"[ (~]|onflict|-(?:DESKTOP|LAPTOP|PC|MacBook)|[._-](?:bak|backup|old|orig)")
+_MAY_BE_COPY = re.compile(r"[ (~]|onflict|-[DLPM][EACa]|[._-](?:bak|backup|old|orig)")
 _PIECE = 1 << 20
 
 
