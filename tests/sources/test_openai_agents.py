@@ -250,6 +250,13 @@ def test_answers_are_parted_by_what_the_model_was_sent(made: Agents) -> None:
     assert [part.data.get("output") for part in answers[0].parts[1:]] == ["1", "2"]
 
 
+def test_two_sessions_that_say_the_same_in_a_second_are_counted_twice(made: Agents) -> None:
+    for session in ("one", "two"):
+        made.add(session, asked("go"), said("Hello!"))
+    answers = {made.draft(session).messages[1].answer for session in ("one", "two")}
+    assert len(answers) == 2 and None not in answers
+
+
 def test_ids_of_items_and_calls_may_repeat(made: Agents) -> None:
     made.add("one", asked("go"), call("c", arguments='{"n": 1}'), output("c", "1"),
              call("c", arguments='{"n": 2}'), output("c", "2"))  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.sources.base.databases import decoded
-from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.drafts import ApiAnswer, MessageDraft, PartDraft
 from store.sources.base.plain_parts import (
     call_part,
     data_part,
@@ -230,6 +230,8 @@ class Messages:
         if draft is None or (response and before and response != before):
             draft = self._alone(item)
             draft.role = "assistant"
+            # Times are whole seconds: two sessions may say the same in one.
+            draft.answer = ApiAnswer(f"{self._session.id}:{item.id}:{item.at}")
         self._open = draft
         self.owners[item.id] = draft
         draft.records = tuple(dict.fromkeys((*draft.records, item.record)))

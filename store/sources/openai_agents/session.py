@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from store.sources.base.databases import decoded
-from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.drafts import ApiAnswer, MessageDraft, SessionDraft
 from store.sources.base.message_tree import TreeNode, laid_out
 from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.row_session import RowSession
@@ -178,15 +178,16 @@ def _count(
             answers[0].metadata["usage"] = usage
             answers[0].records += (record,)
         else:
-            _add_answer(built.messages, turn[-1] if turn else None, f"usage-{row['id']}", usage,
-                        record, answers)  # fmt: skip
+            used = _add_answer(built.messages, turn[-1] if turn else None, f"usage-{row['id']}",
+                               usage, record, answers)  # fmt: skip
+            used.answer = ApiAnswer(f"{session.id}:{used.source_id}:{used.created_at}")
 
 
 def _add_answer(
     messages: list[MessageDraft], last: MessageDraft | None, name: str, usage: dict[str, int],
     record: int, answers: list[MessageDraft],
-) -> None:  # fmt: skip
-    """Add an answer without words behind a turn of several requests.
+) -> MessageDraft:  # fmt: skip
+    """Add an answer without words behind a turn of several requests; return it.
 
     Args:
         messages: The session's messages.
@@ -208,6 +209,7 @@ def _add_answer(
         used.metadata["model"] = models[-1]
     place = next((at for at, one in enumerate(messages) if one is ends), len(messages) - 1)
     messages.insert(place + 1, used)
+    return used
 
 
 def _usage(row: Row) -> dict[str, int]:
