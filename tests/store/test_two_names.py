@@ -203,3 +203,27 @@ def test_a_copy_of_any_file_adds_nothing(sample: Sample, tmp_path: Path) -> None
     for path in files[:: 1 + len(files) // 12]:
         shutil.copy2(path, path.with_name(f"{path.stem} (1){path.suffix}"))
     assert counted("after.db") == before
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_sessions_stay_the_same_when_all_moves(sample: Sample, tmp_path: Path) -> None:
+    """A repository, a folder or a whole home: the sessions are known again, with new paths."""
+    root = path_of(sample.copied(tmp_path / "before"))
+    db = open_database(tmp_path / "store.db", create=True)
+    seen = []
+    for place in (root, tmp_path / "after" / root.relative_to(tmp_path / "before")):
+        if place != root:
+            (tmp_path / "before").rename(tmp_path / "after")
+        Sync(db, Settings(helpers=0)).run([Target(source(sample.kind), place)])
+        seen.append(db.connection.execute("SELECT id FROM chat_sessions ORDER BY id").fetchall())
+    assert seen[0] == seen[1]
+    (left,) = db.connection.execute(
+        "SELECT count(*) FROM chat_sessions WHERE json_extract(metadata_json, '$.source.path')"
+        " LIKE ?", [f"{tmp_path / 'before'}%"],
+    ).fetchone()
+    assert left == 0
+    (gone,) = db.connection.execute(
+        "SELECT count(*) FROM chat_messages WHERE json_extract(metadata_json, '$.source.gone')"
+    ).fetchone()
+    assert gone == 0
+    db.close()

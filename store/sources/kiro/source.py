@@ -193,7 +193,12 @@ class KiroSource(DatabaseSource):
         fact = _TOLD + draft.source_id
         mine = [draft.updated_at, len(draft.records), draft.path]
         told = [json.loads(each.value) for each in self._library.facts(fact)]
-        is_older = any(each > mine and each[2] != draft.path for each in told)
+        # Of equal states one path is chosen; a database that moved is no other one.
+        is_older = any(
+            each[2] != draft.path
+            and (each[:2] > mine[:2] or (each > mine and os.path.lexists(each[2])))
+            for each in told
+        )
         value = json.dumps(mine)
         return Reading([] if is_older else [draft], problems, unit.stamps, wants=(fact,),
                        facts=(Fact(fact, draft.source_id, value),))  # fmt: skip

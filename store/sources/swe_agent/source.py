@@ -6,6 +6,7 @@ opened; runs of batches and of SWE-agent are below folders of any name.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +14,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from store.sources.base.document_source import DocumentSource
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.growing import Depends, entries_of, stamp_of
-from store.sources.base.protocol import Problem, Program, Unit
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import Fact, Library, NoLibrary, Problem, Program, Unit
 from store.sources.swe_agent import mini, steps
 from store.sources.swe_agent.shared import KIND
 from store.system.paths import expanded
 
 _ENDINGS = (".traj.json", ".traj")
 _BELOW = ("", "mini-swe-agent", ".config/mini-swe-agent")
+_RUN = "run:"
+"""Begins the name of the fact that a run is in a file."""
 _DEEPEST = 5
 _FOLDERS_LOOKED_AT, _FILES_LOOKED_AT = 300, 20
 
@@ -36,6 +42,19 @@ class SweAgentSource(DocumentSource):
     program = Program(frozenset({"mini", "mini-swe-agent", "sweagent"}))
     variables = ("MSWEA_GLOBAL_CONFIG_DIR",)
     below = _BELOW
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        super().__init__(line_limit)
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for runs whose file has moved."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of mini-SWE-agent's last run."""
@@ -65,12 +84,20 @@ class SweAgentSource(DocumentSource):
             path: Its file.
             data: The document.
             unit: As it was listed.
-            depends: Is not needed.
+            depends: Takes where the run is.
         """
         written = next((stamp.mtime_ns for stamp in unit.stamps if stamp.path == path), 0)
-        if mini.is_trajectory(data):
-            return mini.mini_draft(path, data, written // 1_000_000)
-        return steps.steps_draft(path, data, written // 1_000_000)
+        make = mini.mini_draft if mini.is_trajectory(data) else steps.steps_draft
+        draft = make(path, data, written // 1_000_000)
+        # Its file may have moved with all that is around it.
+        run = _RUN + _beginning(draft)
+        told = self._library.facts(run)
+        here = [fact.session for fact in told if fact.value == path]
+        moved = [fact.session for fact in told if not os.path.lexists(fact.value)]
+        if all(fact.session != draft.source_id for fact in told):
+            draft.source_id = next(iter([*here, *moved]), draft.source_id)
+        depends.facts.append(Fact(run, draft.source_id, path))
+        return draft
 
     def recognise(self, path: Path) -> Path | None:
         """Return the root to read: a trajectory, or a folder with some in it or below it."""
@@ -123,6 +150,14 @@ class SweAgentSource(DocumentSource):
                     elif self.is_document(entry.name) and entry.is_file():
                         yield entry.path
             level = below
+
+
+def _beginning(draft: SessionDraft) -> str:
+    """Return what a run begins with, which is the same wherever its file is."""
+    said = [part.data for message in draft.messages[:3] for part in message.parts]
+    named = draft.source_id.removeprefix(draft.path)
+    words = orjson.dumps([named, said], option=orjson.OPT_SORT_KEYS, default=str)
+    return hashlib.blake2b(words, digest_size=12).hexdigest()
 
 
 def _unit_of(path: str, top: str, problems: list[Problem]) -> Iterator[Unit]:
