@@ -371,7 +371,13 @@ class LongReader(ABC, Generic[File, Reader, State]):
     def steps(
         self, start: Place | None, *, fresh: bool, whole: bool = True
     ) -> Iterator[Step]:
-        """Read the unit; the arguments as in ``LongSource.steps``."""
+        """Read the unit, as ``LongSource.steps`` does.
+
+        Args:
+            start: Where the last reading can be continued; None for the beginning.
+            fresh: Whether nothing of the unit is in the library yet.
+            whole: Whether to read it whole where steps cannot go on.
+        """
         if self.path is not None and (start is not None or fresh):
             grown = start is not None
             try:
