@@ -28,7 +28,7 @@ from store.engine.access import (
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, FormName, detect_form
 from store.engine.transactions import explained, is_full, transaction
-from store.errors import Refused, StoreError
+from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path
 from store.system.records import record
 
@@ -201,7 +201,7 @@ def _open_writing(path: Path) -> Database:
 
 
 def _bring_up_to_date(database: Database, header: Header) -> Database:
-    """Migrate a library file of an older version, and open it again."""
+    """Migrate a library file of an older version after a backup of it, and open it again."""
     path = database.path
     version = database.form.version
     if database.file_read_only:
@@ -213,9 +213,43 @@ def _bring_up_to_date(database: Database, header: Header) -> Database:
             f"{path} has the older version {version} and cannot be"
             f" migrated: {database.file_read_only}{way_out}"
         )
-    database.close()
+    try:
+        _back_up(database)
+    finally:
+        database.close()
     _on_connection(path, schema.migrate)
     return _open_reading(path, header)
+
+
+def migration_backup(path: Path, version: int) -> Path:
+    """Return where a library is kept as it was before its migration.
+
+    Args:
+        path: The library.
+        version: The version that it had.
+    """
+    return beside(real_path(path), f".version-{version}")
+
+
+def _back_up(database: Database) -> None:
+    """Keep a library of an older version as it is now.
+
+    A later one of the same version replaces it: a killed process may have migrated nothing.
+    Where another process has migrated the library meanwhile, it has made the backup too.
+    """
+    from store.engine.snapshots import write_snapshot
+
+    version = database.form.version
+    target = migration_backup(database.path, version)
+    try:
+        write_snapshot(
+            database.connection, target, replace=True,
+            wanted=lambda made: made.version == version)
+    except BackscrollError as error:
+        raise StoreError(
+            f"{database.path} has the older version {version} and is not migrated, as no backup of"
+            f" it can be made: {error}"
+        ) from error
 
 
 def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> None:
