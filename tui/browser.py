@@ -9,11 +9,15 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from store.system.records import record
 from store.system.streams import silence_streams
-from tui.start.wanted import Place
 from tui.words.commands import COMMAND_NAMES
+
+if TYPE_CHECKING:
+    from store.config import Settings
+    from tui.start.wanted import Place
 
 OPTIONS = ("--demo", "--help", "--read-only", "--store", "--version")
 _WORDS = (*COMMAND_NAMES, "help", "version")
@@ -100,14 +104,15 @@ def browse(request: Request, *, in_page: bool = False) -> int:
         The exit code.
     """
     gc.disable()
-    from store.config import quick_config
     from store.errors import BackscrollError
     from tui.start.startup import open_library
     from tui.state.limits import limits_of
 
-    settings = quick_config()
-    store = request.store or os.environ.get("BACKSCROLL_STORE") or settings.store
-    limits = limits_of(option=request.read_only, setting=settings.read_only, in_page=in_page)
+    given = _given_settings()
+    store = request.store or os.environ.get("BACKSCROLL_STORE") or (
+        given.store if given is not None else None)
+    limits = limits_of(
+        option=request.read_only, setting=given is not None and given.read_only, in_page=in_page)
     try:
         library = open_library(request.target, store, demo=request.demo, limits=limits)
     except BackscrollError as error:
@@ -124,16 +129,18 @@ def browse(request: Request, *, in_page: bool = False) -> int:
 
     leave_to_watcher(library.path)
     watch = end_in_order(sys.stdin.fileno())
-    state = remembered_state(library.path, settings.ui)
+    state = remembered_state(library.path, given.ui if given is not None else None)
     begun = None
     if not in_page:
         from tui.start.begin import begin
 
-        begun = begin(library, settings, state, watch)
+        begun = begin(library, given, state, watch)
     watch.start()
     try:
+        from store.config import Settings
         from tui.app import BackscrollApp
 
+        settings = given or Settings()
         app = BackscrollApp(library, settings, state=state, begun=begun)
         app.first_place = request.place
         watch.app = app
@@ -146,3 +153,17 @@ def browse(request: Request, *, in_page: bool = False) -> int:
     # A terminal that has gone away takes nothing; exiting would fail with a code of its own.
     silence_streams()
     return app.return_code or 0
+
+
+def _given_settings() -> Settings | None:
+    """Return the settings of the config; None where there is no file, so all have their default.
+
+    Most people have none, and their first rows do not wait for the declarations.
+    """
+    from store.system.locations import config_path
+
+    if not os.path.lexists(config_path()):
+        return None
+    from store.config import quick_config
+
+    return quick_config()

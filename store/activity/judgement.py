@@ -28,7 +28,6 @@ from store.activity.states import (
 )
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
-from store.system.processes import host_name, is_alive, lock_is_held
 from store.text.stored_json import array_of, loads
 
 if TYPE_CHECKING:
@@ -132,6 +131,8 @@ def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mappi
     connection = db.connection
     if connection.execute("SELECT 1 FROM live_activity LIMIT 1").fetchone() is None:
         return {}
+    from store.system import processes
+
     rows = connection.execute(
         "WITH RECURSIVE line(id, at, depth) AS (SELECT value, value, 0 FROM json_each($1)"
         " UNION ALL SELECT line.id, s.parent_id, depth + 1 FROM line"
@@ -144,7 +145,7 @@ def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mappi
     ).fetchall()
     found: dict[str, Mapping[str, Any]] = {}
     for session_id, depth, state, since, process, watcher, seen_at in rows:
-        if is_alive(loads(watcher)) is not False:
+        if processes.is_alive(loads(watcher)) is not False:
             own = {"state": ALIVE if depth and state != GONE else state, "from": "stored"}
             found[session_id] = loads(process) | own | {"since": since, "seen": seen_at}
     return found
@@ -311,12 +312,14 @@ def _lives(stored: Mapping[str, Any] | None) -> bool | None:
         return None
     if stored.get("state") == GONE:
         return False
-    lock = stored.get("lock")
-    if isinstance(lock, str) and stored.get("host", host_name()) == host_name():
-        held = lock_is_held(lock)
+    from store.system import processes  # Most lists have no session with a process.
+
+    lock, here = stored.get("lock"), processes.host_name()
+    if isinstance(lock, str) and stored.get("host", here) == here:
+        held = processes.lock_is_held(lock)
         if held is not None or "pid" not in stored:
             return held
-    return is_alive(stored)
+    return processes.is_alive(stored)
 
 
 def _turn(known: Known, end: Unsettled, now: int, alive: bool | None) -> Activity:

@@ -63,7 +63,7 @@ def start(quick: bool) -> list[Line]:
             {"rounds": len(found[0]), "cpu_ms": cpu, "floor_cpu_ms": floor[1],
              "cpu_ratio": cpu / max(floor[1], 1)},
         )
-        for name, (wall, cpu), limit in zip(names, figures, (1.35, 1.6, None), strict=True)
+        for name, (wall, cpu), limit in zip(names, figures, (0.25, 0.3, 1.25), strict=True)
     ]  # fmt: skip
 
 

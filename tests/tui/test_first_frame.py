@@ -29,7 +29,7 @@ from tui.sessions.first_page import read_first_page
 from tui.start.early import size_of_terminal
 from tui.state.layout import LayoutState
 from tui.state.library import Library
-from tui.state.view_state import ViewState, load_state, save_state, state_path
+from tui.state.view_state import ViewState, load_state, remembered_state, save_state, state_path
 
 TURNS = re.compile(r"\d+ turns?")
 """They are counted later, now and then before the main screen is painted."""
@@ -234,6 +234,13 @@ def test_where_textual_draws_something_else_it_is_left_out(
     given = environment()
     assert size_of_terminal(given) == (120, 40)
     assert size_of_terminal(given | LEFT_OUT[name]) is None
+
+
+def test_without_a_config_all_is_as_its_defaults_say(tmp_path: Path) -> None:
+    settings, store = Settings(), tmp_path / "s.db"
+    assert remembered_state(store, None) == remembered_state(store, settings.ui)
+    assert settings.store is None and not settings.read_only and not settings.masks.view
+    assert (settings.ui.theme or "auto") == "auto"
 
 
 NEEDED = """

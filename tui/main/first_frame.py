@@ -122,7 +122,7 @@ class FirstFrame(NamedTuple):
             return BLANK_ROW
         number, at, part = model.at_line(line, painter.height)
         if at is None:
-            return painter.heading(model.groups[number], part)
+            return painter.heading(model.groups[number], part, counted=model.whole)
         known = Entry.of(model, at, selected=at == self.page.cursor, marked=False)
         row = self.page.rows.get(model.rowids[at])
         return painter.missing(known, part) if row is None else painter.session(row, known, part)

@@ -87,11 +87,17 @@ class RowPainter(NamedTuple):
     differing: frozenset[str] = frozenset()
     masked: bool = False
 
-    def heading(self, span: GroupSpan, line: int) -> Line:
-        """Draw a line of a group's heading; its last line has the name."""
+    def heading(self, span: GroupSpan, line: int, *, counted: bool) -> Line:
+        """Draw a line of a group's heading; its last line has the name.
+
+        Args:
+            span: The group.
+            line: 0 or 1, within the heading.
+            counted: Whether it has all its sessions yet.
+        """
         if line == 0:
             return BLANK_ROW
-        noun = figures.count_of(span.sessions, "session")
+        noun = figures.count_of(span.sessions, "session") if counted else ""
         group = GROUPS[self.query.group]
         name = heading(span.name, group, date.fromtimestamp(self.now / 1000))
         room = self.width - cells(noun) - 3

@@ -415,7 +415,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             return blank(width, paint_of(self.app), "panel")
         number, entry, part = self.model.at_line(line, painter.height)
         if entry is None:
-            return self._strip(painter.heading(self.model.groups[number], part))
+            group, whole = self.model.groups[number], self.model.whole
+            return self._strip(painter.heading(group, part, counted=whole))
         strip = self._paint(painter, entry, part)
         code = self._codes.get(self.model.rowids[entry]) if part == 0 else None
         return strip if code is None else coded(strip, code, paint_of(self.app))

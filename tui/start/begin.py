@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from store.config import Settings
 from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.palette import PALETTES, default_theme
 from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen, most_sessions
@@ -15,6 +14,9 @@ from tui.start.early import EarlyTerminal, size_of_terminal
 from tui.start.hangup import Watch
 from tui.state.library import Library
 from tui.state.view_state import ViewState
+
+if TYPE_CHECKING:
+    from store.config import Settings
 
 
 class Begun(NamedTuple):
@@ -30,13 +32,13 @@ class Begun(NamedTuple):
 
 
 def begin(
-    library: Library, settings: Settings, state: ViewState, watch: Watch
+    library: Library, settings: Settings | None, state: ViewState, watch: Watch
 ) -> Begun | None:
     """Show the first frame.
 
     Args:
         library: The store.
-        settings: The config.
+        settings: The config; None where all is by default.
         state: What was remembered.
         watch: Of the terminal.
 
@@ -45,9 +47,11 @@ def begin(
         or needs what only Textual can draw.
     """
     others = (library.making, library.headline, library.workspace)
-    palette = PALETTES.get(default_theme(settings.ui.theme or "auto"))
+    theme = (settings.ui.theme if settings is not None else None) or "auto"
+    palette = PALETTES.get(default_theme(theme))
+    masked = settings is not None and settings.masks.view
     size = size_of_terminal(os.environ)
-    if palette is None or size is None or settings.masks.view or any(others):
+    if palette is None or size is None or masked or any(others):
         return None
     width, height = size
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:

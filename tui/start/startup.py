@@ -96,9 +96,12 @@ def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -
         path = _store_path(store)
         return Library.open(path, path.name)
     path = library_path()
-    if makes and (not path.exists() or is_empty(path)):
+    if makes and not path.exists():
         return _first_time(path)
     library = Library.open(path, "library")
+    if makes and not has_sessions(library.database):
+        library.database.close()
+        return _first_time(path)
     library.sync_targets = ()
     return library
 

@@ -65,13 +65,15 @@ def state_path(store: Path) -> Path:
     return state_dir() / f"view-{name:08x}.json"
 
 
-def remembered_state(store: Path, settings: UiSettings) -> ViewState:
+def remembered_state(store: Path, settings: UiSettings | None) -> ViewState:
     """Return what is remembered of a store, with the config's view where there is nothing.
 
     Args:
         store: The store's file.
-        settings: The ``ui`` of the config.
+        settings: The ``ui`` of the config; None where all is by default.
     """
+    if settings is None:
+        return load_state(state_path(store))
     state = load_state(state_path(store), sort=settings.sort, group=settings.group)
     state.helpers = settings.helpers
     return state

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from store.text.likeness import nearest
-
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
     "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
@@ -39,4 +37,6 @@ COMMAND_NAMES = tuple(COMMANDS)
 
 def near_command(word: str) -> str | None:
     """Return the command whose name is most like a word, or None."""
+    from store.text.likeness import nearest
+
     return nearest(word, COMMAND_NAMES)
