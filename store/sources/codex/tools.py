@@ -339,6 +339,9 @@ def item_of(line: Line) -> dict[str, Any] | None:
     return None
 
 
+_KNOWN_WORDS = ("completed", "failed", "declined", "in_progress", "inProgress", "incomplete")
+
+
 def enrich(part: PartDraft, item: dict[str, Any]) -> None:
     """Add what an item tells about a call: exit code, duration, patch, child session."""
     extra = _extra(part)
@@ -350,6 +353,9 @@ def enrich(part: PartDraft, item: dict[str, Any]) -> None:
     duration = _duration(item.get("duration"))
     if duration is not None:
         extra["duration_ms"] = duration
+    said = item.get("status")
+    if isinstance(said, str) and said and said not in _KNOWN_WORDS:
+        extra["word"] = said
     declined = item.get("status") == "declined"
     failed = item.get("status") == "failed" or item.get("success") is False
     if extra.get("status") != "interrupted":

@@ -37,6 +37,7 @@ KIND = "openhands"
 STATE, EVENTS = "base_state.json", "events"
 _SUBAGENTS = "subagents"
 _EVENT = re.compile(r"event-(\d{5,9})-([0-9A-Za-z-]{1,200})\.json")
+_QUIET = ("", "idle", "finished", "deleting")
 _STATES = {"paused": "interrupted", "error": "error", "stuck": "error"}
 _OF_TASKS = "task:"
 """Begins the name of a subagent's usage, which its own state has too."""
@@ -378,8 +379,11 @@ def _activity(status: str | None, draft: SessionDraft) -> dict[str, Any] | None:
             part.data["state"] = part.tool_state = "approval-requested"
             part.data["approval"] = {"id": part.tool_call_id}
         return {"state": "waiting-approval", "from": "stored", "since": since}
-    state = _STATES.get(status or "")
-    return None if state is None else {"state": state, "from": "stored", "since": since}
+    if status is None or status in _QUIET:
+        return None
+    state = _STATES.get(status)
+    word = {} if state is not None else {"word": status}
+    return {"state": state or "unknown", "from": "stored", "since": since, **word}
 
 
 def _link(draft: SessionDraft, folder: str, events: list[Event], depends: Depends) -> None:

@@ -195,6 +195,9 @@ def _describe_agent(
     state = _ENDS.get(status or "")
     if state is not None:
         draft.metadata["activity"] = {"state": state, "from": "stored", "since": draft.updated_at}
+    elif status not in (None, "completed", "running"):
+        draft.metadata["activity"] = {"state": "unknown", "from": "stored",
+                                      "since": draft.updated_at, "word": status}  # fmt: skip
     elif status != "completed" and (activity := _activity(tree)) is not None:
         draft.metadata["activity"] = activity
 

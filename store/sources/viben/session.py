@@ -188,9 +188,19 @@ def _activity(
         # The program says about the end in its lines before it does in the task's file.
         state = None
     state = state or _SESSION_STATES.get(str(config.get("status")))
-    if state is None:
+    if state is not None:
+        return {"state": state, "from": "stored", "since": since or draft.updated_at}
+    words = (
+        ((newest or {}).get("status"), _TASK_STATES), (config.get("status"), _SESSION_STATES)
+    )  # fmt: skip
+    word = next(
+        (said for one, known in words
+         if (said := string(one)) and said != "active" and said not in known), None,
+    )  # fmt: skip
+    if word is None:
         return None
-    return {"state": state, "from": "stored", "since": since or draft.updated_at}
+    since = since or draft.updated_at
+    return {"state": "unknown", "from": "stored", "since": since, "word": word}
 
 
 def _has_ended(messages: list[MessageDraft], task_id: str) -> bool:

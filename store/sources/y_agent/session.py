@@ -177,9 +177,12 @@ def _describe(draft: SessionDraft, stored: StoredSession, files: Files) -> None:
 
 def _activity(draft: SessionDraft, stored: StoredSession) -> dict[str, Any] | None:
     """Return what the session's state, its newest event, or its last line says."""
-    state = _STATES.get(str(stored.row.get("state")))
+    said = string(stored.row.get("state"))
+    state = _STATES.get(said or "")
     if state is not None:
         return {"state": state, "from": "stored", "since": draft.updated_at}
+    if said is not None and said != "active":
+        return {"state": "unknown", "from": "stored", "since": draft.updated_at, "word": said}
     last = draft.messages[-1] if draft.messages else None
     event = stored.event
     if event is not None:
