@@ -16,22 +16,26 @@ def counted(root: Path) -> list[Counted]:
 
 def _answers(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, Counted]]:
     has_records = any(row["type"] == "token_usage_record" for row in rows)
-    waiting: dict[str, Any] | None
-    model, last, waiting, told = "unknown", None, None, False
+    waiting: list[dict[str, Any]] = []
+    model, last, told, returned = "unknown", None, False, True
     for row in [*rows, _END]:
         payload, at = row["payload"], ms(row["timestamp"])
         is_user = payload.get("role") == "user" or row is _END
         if is_user or payload.get("type") == "task_complete":
-            if waiting is not None and not told:
-                # An answer that no line counted, as it was broken off.
-                yield str(waiting), Counted(model, ms(waiting["timestamp"]))
-            waiting, told = None, False
+            # Answers that no line counted, as the turn was broken off or the version counts none.
+            for one in [] if told else waiting:
+                yield str(one), Counted(model, ms(one["timestamp"]))
+            waiting, told, returned = [], False, True
         if row["type"] == "turn_context":
             model = payload["model"]
         elif row["type"] == "event_msg" and payload.get("type") == "thread_settings_applied":
             model = payload["thread_settings"].get("model") or model
-        elif payload.get("role") == "assistant" or payload.get("type") == "agent_message":
-            waiting = row
+        elif payload.get("role") == "assistant" or payload.get("type") in _ANSWERS:
+            if returned:
+                waiting.append(row)
+            returned = False
+        elif payload.get("type") in _RETURNED:
+            returned = True
         elif row["type"] == "token_usage_record":
             told = True
             name = payload["thread_id"], payload["response_id"]
@@ -45,6 +49,8 @@ def _answers(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, Counted]]:
             last = total if total is not None else last
 
 
+_ANSWERS = {"agent_message", "function_call", "custom_tool_call"}
+_RETURNED = {"function_call_output", "custom_tool_call_output"}
 _END: dict[str, Any] = {"type": "", "payload": {}, "timestamp": "2100-01-01T00:00:00Z"}
 
 

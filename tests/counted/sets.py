@@ -17,6 +17,9 @@ UNTIMED = frozenset({"continue"})
 UNANSWERED = frozenset({"goose", "vibe"})
 """Sources that do not tell where an answer ends."""
 
+MIRRORED = frozenset({"cursor/home/.cursor"})
+"""Sets with sessions that another set has too, in which they are read."""
+
 
 def _has_reader(sample: Sample) -> bool:
     return importlib.util.find_spec(f"tests.counted.{_reader(sample.kind)}") is not None
@@ -30,7 +33,7 @@ def _cases() -> list[Sample]:
     folders = sorted((DATA / "cases").glob("*/*/.*"))
     return [Sample(kind, str(folder.relative_to(DATA))) for folder in folders
             for name, kind in ((".claude", "claude-code"), (".codex", "codex"))
-            if folder.name == name]  # fmt: skip
+            if folder.name == name and any(folder.rglob("*.jsonl"))]  # fmt: skip
 
 
 SETS = [
@@ -39,8 +42,6 @@ SETS = [
     Sample("codex", "codex/0.36.0"),
     Sample("codex", "codex/0.58.0"),
     Sample("claude-code", "cases/16-call-ids-repeated/claude"),
-    Sample("claude-code", "damaged/nul"),
-    Sample("claude-code", "damaged/glued"),
     *_cases(),
 ]
 
