@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import gc
 import re
+import signal
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -306,6 +307,8 @@ class BackscrollApp(CommandOwner, CommandApp):
         from tui.start.stopped import start_anew_when_continued
 
         start_anew_when_continued(self)
+        if self._begun is not None and self._begun.terminal.is_to_stop:
+            signal.raise_signal(signal.SIGTSTP)
 
     async def on_ready(self) -> None:
         """Load what the first paint did not need, now that it is on the screen."""

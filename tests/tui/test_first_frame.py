@@ -219,6 +219,22 @@ def test_a_signal_before_textual_gives_the_terminal_back(tmp_path: Path) -> None
     assert modes[3] & termios.ECHO and modes[3] & termios.ICANON
 
 
+def test_a_stop_before_textual_leaves_the_terminal_in_order(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(3))
+    with on_a_terminal(runs("--store", str(path)), environment(), (120, 40)) as terminal:
+        terminal.wait_for(b"Session 0")
+        os.kill(terminal.child, signal.SIGTSTP)
+        terminal.wait_for(b"\x1b[?1049l")
+        _, status = os.waitpid(terminal.child, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        terminal.received = b""
+        os.kill(terminal.child, signal.SIGCONT)
+        terminal.wait_for(b"Session 0")
+        terminal.wait_for(b" keys")
+        terminal.send(b"\x11")
+        assert terminal.exit_code() == 0
+
+
 LEFT_OUT = {
     "NO_COLOR": {"NO_COLOR": "1"}, "odd terminal": {"TERM": "vt52"},
     "another size": {"COLUMNS": "100"}, "another driver": {"TEXTUAL_COLOR_SYSTEM": "256"},

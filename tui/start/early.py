@@ -7,6 +7,7 @@ order by Textual.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -29,11 +30,14 @@ class EarlyTerminal:
         watch: Ends the program in order; it knows the modes that the terminal had.
         drawn: What was written.
         is_shown: Whether the picture is there and Textual has not taken over.
+        is_to_stop: Whether the program was told to stop meanwhile, as by ctrl+z elsewhere; it
+            does once it can leave the terminal in order.
     """
 
     def __init__(self, watch: Watch) -> None:
         """Take the terminal of a watch."""
-        self.watch, self.drawn, self.is_shown = watch, "", False
+        self.watch, self.drawn = watch, ""
+        self.is_shown = self.is_to_stop = False
 
     def show(self, rows: Iterable[Iterable[str]]) -> None:
         """Show a picture; from now on keys are kept, and not echoed.
@@ -43,9 +47,13 @@ class EarlyTerminal:
         """
         self.drawn = picture(rows)
         self.is_shown = self.watch.restores = True
+        signal.signal(signal.SIGTSTP, self._stop_later)  # Textual's driver takes it over.
         _keep_keys(self.watch.descriptor)
         sys.stderr.write(self.drawn)
         sys.stderr.flush()
+
+    def _stop_later(self, number: int, frame: object) -> None:
+        self.is_to_stop = True
 
     def taken_over(self) -> None:
         """Leave the terminal to Textual, which gives it back from now on."""
