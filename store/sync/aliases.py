@@ -13,6 +13,7 @@ from store.engine.database import Database
 from store.engine.server_url import Root, as_root
 from store.sources.base.one_file import is_one_file, is_spare_copy, name_order
 from store.sources.base.protocol import Unit
+from store.sync.jsontext import clean
 
 
 def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
@@ -41,6 +42,18 @@ def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
     yield from kept.values()
 
 
+_ROOTS = """
+WITH RECURSIVE roots(kind, root) AS (
+    SELECT ?1, (SELECT min(root) FROM source_units WHERE kind = ?1)
+    UNION ALL
+    SELECT kind, (SELECT min(u.root) FROM source_units u WHERE u.kind = roots.kind
+                  AND u.root > roots.root) FROM roots WHERE root IS NOT NULL
+)
+SELECT root FROM roots WHERE root IS NOT NULL
+"""
+"""The known roots of a kind in order: one step in the index each, however many units they have."""
+
+
 def known_path(database: Database, kind: str, root: Root) -> Root:
     """Return the path by which the store already knows a root, else the given one.
 
@@ -51,13 +64,12 @@ def known_path(database: Database, kind: str, root: Root) -> Root:
     """
     if not isinstance(root, Path):
         return root
-    rows = database.connection.execute(
-        "SELECT DISTINCT root FROM source_units WHERE kind = ? ORDER BY root", (kind,)
+    units = database.connection.execute(
+        "SELECT 1 FROM source_units WHERE (kind, root) = (?, ?) LIMIT 1", (kind, clean(str(root)))
     )
-    names = [name for (name,) in rows]
-    if str(root) in names:
+    if units.fetchone() is not None:
         return root
-    for name in names:
+    for (name,) in database.connection.execute(_ROOTS, (kind,)).fetchall():
         known = as_root(name)
         if isinstance(known, Path) and is_one_file(str(known), str(root)):
             return known

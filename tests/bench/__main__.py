@@ -24,6 +24,7 @@ from tests.bench import (
     bytes_bench,
     files_bench,
     live_bench,
+    scale_bench,
     search_bench,
     stats_bench,
     typing_bench,
@@ -49,6 +50,7 @@ BENCHES: dict[str, Bench] = {
     "stats": stats_bench.statistics,
     "type": typing_bench.type_searches,
     "files": files_bench.files,
+    "scale": scale_bench.scale,
 }
 
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import statistics
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,31 @@ def list_key(quick: bool) -> list[Line]:
     """Press key down in a long list and in a short one, in turn, each to its next row."""
     sizes = (5_000, 1_000) if quick else (1_000_000, 1_000)
     presses = _count(quick, 150, 10)
+    found, spent = key_times(sizes, presses)
+    many, few = (found[size] for size in sizes)
+    return [
+        Line(
+            "list", f"key down in the list, {sizes[0]:,} sessions",
+            _ms(statistics.median(many)), "ms", _ms(statistics.median(few)),
+            Limits(ratio=1.2, value=16),
+            {"presses": presses, "p95_ms": _ms(p95(many)), "floor_p95_ms": _ms(p95(few)),
+             "cpu_median_ms": _ms(statistics.median(spent)), "cpu_p95_ms": _ms(p95(spent))},
+        )
+    ]  # fmt: skip
+
+
+def key_times(
+    sizes: Sequence[int], presses: int
+) -> tuple[dict[int, list[float]], list[float]]:
+    """Press key down in lists that stand side by side, in turn, each to its next row.
+
+    Args:
+        sizes: How many sessions each has.
+        presses: In each list.
+
+    Returns:
+        The seconds of each press, by size; and the CPU seconds of those in the first list.
+    """
     with contextlib.ExitStack() as stack:
         shown = [
             (size, stack.enter_context(app.running(list_store(size), SPOKEN, _tally(size))))
@@ -97,16 +123,7 @@ def list_key(quick: bool) -> list[Line]:
                 if size == sizes[0]:
                     spent.append(exact_cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(KEY_PAUSE_S)
-    many, few = (found[size] for size in sizes)
-    return [
-        Line(
-            "list", f"key down in the list, {sizes[0]:,} sessions",
-            _ms(statistics.median(many)), "ms", _ms(statistics.median(few)),
-            Limits(ratio=1.2, value=16),
-            {"presses": presses, "p95_ms": _ms(p95(many)), "floor_p95_ms": _ms(p95(few)),
-             "cpu_median_ms": _ms(statistics.median(spent)), "cpu_p95_ms": _ms(p95(spent))},
-        )
-    ]  # fmt: skip
+    return found, spent
 
 
 def _tally(size: int) -> str:
@@ -120,6 +137,24 @@ def _tally(size: int) -> str:
 def open_session(quick: bool) -> list[Line]:
     """Open a long session and a short one in turn, each to the last part's text."""
     parts, rounds = _count(quick, 100_000, 2_000), _count(quick, 25, 2)
+    found = open_times(parts, rounds)
+    long, short = found[parts], found[SMALL_PARTS]
+    return [
+        Line(
+            "open", f"Enter to the transcript, {parts:,} parts", _ms(statistics.median(long)),
+            "ms", _ms(statistics.median(short)), Limits(ratio=1.3, value=100),
+            {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long))},
+        )
+    ]  # fmt: skip
+
+
+def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
+    """Return the seconds of Enter on the long and the short session of one store, by parts.
+
+    Args:
+        parts: Of the long session.
+        rounds: How often each is opened.
+    """
     found: dict[int, list[float]] = {parts: [], SMALL_PARTS: []}
     with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
         for _ in range(rounds):
@@ -132,17 +167,36 @@ def open_session(quick: bool) -> list[Line]:
                 shown = terminal.until(last_words(size).encode(), frame=True)
                 found[size].append(shown - pressed)
                 terminal.rest(REST_S)
-    long, short = found[parts], found[SMALL_PARTS]
-    return [
-        Line(
-            "open", f"Enter to the transcript, {parts:,} parts", _ms(statistics.median(long)),
-            "ms", _ms(statistics.median(short)), Limits(ratio=1.3, value=100),
-            {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long))},
-        )
-    ]  # fmt: skip
+    return found
 
 
 # -- paging, and memory after it
+
+
+def page_times(parts: int, paged: int) -> list[float]:
+    """Return the seconds of each page down from the start of a long session.
+
+    Args:
+        parts: Of the session.
+        paged: How many pages.
+    """
+    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
+        _open_long(terminal, parts)
+        watch = PageWatch(terminal)
+        times = []
+        for _ in range(paged):
+            times.append(watch.turn(app.PAGE_DOWN))
+            terminal.rest(KEY_PAUSE_S)
+    return times
+
+
+def _open_long(terminal: Terminal, parts: int) -> None:
+    terminal.send(app.DOWN)
+    terminal.until(f"{parts} parts".encode())
+    terminal.send(app.ENTER)
+    terminal.until(last_words(parts).encode())
+    terminal.quiet(app.SETTLED_S)
+    _to_top(terminal, parts)
 
 
 def pages(quick: bool) -> list[Line]:
@@ -150,12 +204,7 @@ def pages(quick: bool) -> list[Line]:
     parts = _count(quick, 100_000, 2_000)
     paged, jumps = _count(quick, 500, 20), _count(quick, 40, 3)
     with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
-        terminal.send(app.DOWN)
-        terminal.until(f"{parts} parts".encode())
-        terminal.send(app.ENTER)
-        terminal.until(last_words(parts).encode())
-        terminal.quiet(app.SETTLED_S)
-        _to_top(terminal, parts)
+        _open_long(terminal, parts)
         watch = PageWatch(terminal)
         times, spent = [], []
         for _ in range(paged):

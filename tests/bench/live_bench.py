@@ -61,6 +61,17 @@ def live(quick: bool) -> list[Line]:
     return lines
 
 
+def commit_times(parts: int, commits: int) -> list[float]:
+    """Return the seconds of each commit to its text on the screen, in a store of ours.
+
+    Args:
+        parts: Of the session that is open.
+        commits: How many parts are added.
+    """
+    with _opened(parts, own=True) as (connection, terminal):
+        return _watch(connection, terminal, commits, own=True)
+
+
 _KIND = {True: "our store", False: "a host's file"}
 
 

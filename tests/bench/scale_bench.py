@@ -1,0 +1,211 @@
+"""What grows with a store: each figure at several sizes, beside the smallest of them.
+
+Lists of up to a million sessions, sessions of up to a million parts in one table, up to a
+hundred sources, and fifty sessions that grow at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench import claude_corpus
+from tests.bench.browse_bench import cpu_seconds, key_times, open_times, page_times
+from tests.bench.live_bench import commit_times
+from tests.bench.report import Limits, Line
+from tests.bench.search_bench import indexer
+from tests.bench.search_store import search_store
+from tests.bench.terminal import Terminal, clean_environment
+
+WITHIN = Limits(ratio=1.2)
+GROWING = 50
+LINES_A_SECOND = 1
+_START = "import sys; from tui.__main__ import main; sys.exit(main())"
+
+
+def scale(quick: bool) -> list[Line]:
+    """Measure each thing at all of its sizes."""
+    return [
+        line
+        for measure in (_lists, _sessions, _searches, _sources, _growing)
+        for line in measure(quick)
+    ]
+
+
+def _compared(
+    what: str, unit: str, figures: Mapping[int, float], *, of: str, limits: Limits = WITHIN
+) -> list[Line]:
+    """Return a line for each size but the smallest, which is the floor.
+
+    Args:
+        what: What was measured.
+        unit: Of the figures.
+        figures: By size.
+        of: What the sizes count.
+        limits: What the figure may be, beside that of the smallest size.
+    """
+    smallest = min(figures)
+    return [
+        Line("scale", f"{what}, {size:,} {of} beside {smallest:,}", figure, unit,
+             figures[smallest], limits, {str(one): value for one, value in figures.items()})
+        for size, figure in sorted(figures.items()) if size != smallest
+    ]  # fmt: skip
+
+
+def _median_ms(seconds: Sequence[float]) -> float:
+    return statistics.median(seconds) * 1_000
+
+
+def _lists(quick: bool) -> list[Line]:
+    sizes = (5_000, 1_000) if quick else (1_000_000, 100_000, 1_000)
+    found, _ = key_times(sizes, 5 if quick else 100)
+    figures = {size: _median_ms(times) for size, times in found.items()}
+    return _compared("key down in the list", "ms", figures, of="sessions")
+
+
+def _sessions(quick: bool) -> list[Line]:
+    sizes = (2_000,) if quick else (10_000, 100_000, 1_000_000)
+    lines, paged, came = [], dict[int, float](), dict[int, float]()
+    for parts in sizes:
+        opened = open_times(parts, 2 if quick else 15)
+        figures = {size: _median_ms(times) for size, times in opened.items()}
+        lines += _compared("Enter to the transcript", "ms", figures, of="parts")
+        paged[parts] = _median_ms(page_times(parts, 5 if quick else 150))
+        came[parts] = _median_ms(commit_times(parts, 2 if quick else 25))
+    lines += _compared("page down", "ms", paged, of="parts")
+    return lines + _compared("commit to screen", "ms", came, of="parts")
+
+
+def _searches(quick: bool) -> list[Line]:
+    sizes = (5_000,) if quick else (10_000, 100_000, 1_000_000)
+    found: dict[str, dict[int, float]] = {}
+    for parts in sizes:
+        store = search_store(parts)
+        subprocess.run(indexer(store, "--once"), check=True)
+        told = json.loads(subprocess.run(
+            [sys.executable, "-m", "tests.bench.search_bench", str(store), str(parts),
+             "2" if quick else "20"],
+            check=True, capture_output=True, text=True,
+        ).stdout)  # fmt: skip
+        for kind in ("a rare word", "an absent word"):
+            times = told["needles"][kind]["ms"]
+            found.setdefault(kind, {})[parts] = statistics.median(times)
+    return [
+        line
+        for kind, figures in found.items()
+        for line in _compared(f"first hits of {kind}", "ms", figures, of="parts")
+    ]
+
+
+def _sources(quick: bool) -> list[Line]:
+    """Sync places that have nothing new, all in one library: the same number of files."""
+    files = 20 if quick else 200
+    figures = {}
+    for count in (1, 5) if quick else (1, 10, 100):
+        with tempfile.TemporaryDirectory() as folder:
+            roots = [Path(folder) / f"place{number}" for number in range(count)]
+            for number, root in enumerate(roots):
+                claude_corpus.make(root, files // count, 10, number + 1)
+            _sync(folder, roots)
+            again = [_sync(folder, roots) for _ in range(1 if quick else 15)]
+        figures[count] = statistics.median(again) * 1_000
+    what = f"sync of {files} files, nothing new"
+    return _compared(what, "ms", figures, of="places", limits=Limits())
+
+
+def _sync(folder: str, roots: Sequence[Path]) -> float:
+    done = subprocess.run(
+        [sys.executable, "-m", "store.sync", "--json", "--store", f"{folder}/s.db",
+         *map(str, roots)],
+        cwd=Path(__file__).parents[2], env={**os.environ, "XDG_CONFIG_HOME": folder},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return float(json.loads(done.stdout.splitlines()[-1])["seconds"])
+
+
+# -- sessions that grow at once
+
+
+@dataclass(slots=True)
+class _Spent:
+    """CPU shares in percent of one processor, of the browser and of all its children."""
+
+    app: list[float] = field(default_factory=list)
+    watcher: list[float] = field(default_factory=list)
+
+
+def _growing(quick: bool) -> list[Line]:
+    """Append to sessions while the browser shows the list, at one line and at four a second."""
+    seconds, few = (2, 3) if quick else (20, GROWING)
+    spent = _Spent()
+    rates = (LINES_A_SECOND, 4 * LINES_A_SECOND)
+    written = [_grow(few, rate, seconds, spent) for rate in rates]
+    what = f"{few} sessions that grow by a line a second each"
+    per_kb = [share / size for share, size in zip(spent.watcher, written, strict=True)]
+    return [
+        Line("scale", f"CPU of the browser, {what}", spent.app[0], "%", limits=Limits(value=5),
+             details={"at_4_lines": spent.app[1]}),
+        Line("scale", "CPU of the watcher per kB a second, four times as much beside once",
+             per_kb[1], "%", per_kb[0], WITHIN,
+             {"watcher": spent.watcher, "kb_a_second": written}),
+    ]  # fmt: skip
+
+
+def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
+    """Append lines to sessions; return the kB a second that were written.
+
+    Args:
+        count: How many sessions grow.
+        rate: Lines a second of each.
+        seconds: How long.
+        spent: Takes the CPU shares.
+    """
+    with clean_environment() as environment, tempfile.TemporaryDirectory() as home:
+        claude_corpus.make(Path(home) / ".claude", count, 20)
+        files = sorted((Path(home) / ".claude" / "projects").rglob("*.jsonl"))
+        environment = environment | {"HOME": home}
+        with Terminal([sys.executable, "-c", _START], environment) as terminal:
+            terminal.until(f"{count:,} sessions".encode())
+            terminal.quiet(1.0)
+            last = [_last_row(path) for path in files]
+            pids = [terminal.process.pid, *_children(terminal.process.pid)]
+            before, size = [cpu_seconds(pid) for pid in pids], 0
+            started = time.perf_counter()
+            for number in range(rate * seconds):
+                for place, path in enumerate(files):
+                    line = claude_corpus.next_line(last[place], number)
+                    last[place] = line.rstrip(b"\n")
+                    with path.open("ab") as file:
+                        size += file.write(line)
+                terminal.rest(max(0.0, started + (number + 1) / rate - time.perf_counter()))
+            took = time.perf_counter() - started
+            shares = [
+                100 * (cpu_seconds(pid) - seen) / took
+                for pid, seen in zip(pids, before, strict=True)
+            ]
+    spent.app.append(shares[0])
+    spent.watcher.append(sum(shares[1:]))
+    return size / took / 1_000
+
+
+def _last_row(path: Path) -> bytes:
+    """Return the last line of a session's file that is a row of the conversation."""
+    lines = path.read_bytes().splitlines()
+    return next(line for line in reversed(lines) if b'"parentUuid"' in line)
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process has started, and theirs."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *_children(child)]
+    return found
