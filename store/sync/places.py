@@ -14,7 +14,14 @@ from store.sources.base.protocol import Problem, Source
 from store.sources.registry import all_sources
 from store.sync.jsontext import clean
 from store.sync.problems import problems
-from store.sync.roots import default_roots, identity, may_be_there, units_of, why_unreadable
+from store.sync.roots import (
+    configured_root,
+    default_roots,
+    identity,
+    may_be_there,
+    units_of,
+    why_unreadable,
+)
 from store.sync.targets import default_targets
 from store.sync.units import UnitState, stored_units
 
@@ -28,6 +35,7 @@ class Place:
         path: The path, or a server's URL without its password.
         found: Whether it exists; for a server, whether it can be read.
         reason: Why it cannot be read now; None if it can.
+        usual: Whether the source looks there by itself.
         enabled: Whether the configuration enables this source.
         files: Number of units (for a server, of sessions); ``size_bytes`` is the size of all
             their files (for a server, an estimate).
@@ -47,10 +55,17 @@ class Place:
     changed_at: int | None = None
     problems: int = 0
     reason: str | None = None
+    usual: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Whether something is or was there, or a user named it."""
+        return bool(self.found or self.sessions or self.problems or self.reason or not self.usual)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name; ``reason`` only if there is one."""
+        """Return the fields for JSON by name; ``reason`` only if there is one."""
         fields = asdict(self)
+        del fields["usual"]
         if self.reason is None:
             del fields["reason"]
         return fields
@@ -70,10 +85,10 @@ def places(database: Database | None, environment: Mapping[str, str], home: Path
         key = (problem.kind, problem.root)
         counted[key] = counted.get(key, 0) + 1
     found = []
-    for source, root in _roots(database, environment, home):
+    for source, root, usual in _roots(database, environment, home):
         place = Place(
             source.kind, source.label, str(root), may_be_there(root), settings.reads(source.kind),
-            problems=counted.get((source.kind, clean(str(root))), 0),
+            problems=counted.get((source.kind, clean(str(root))), 0), usual=usual,
         )  # fmt: skip
         _count(database, source, root, place)
         found.append(place)
@@ -95,7 +110,8 @@ def _unknown(
 
 def _roots(
     database: Database | None, environment: Mapping[str, str], home: Path
-) -> Iterator[tuple[Source, Root]]:
+) -> Iterator[tuple[Source, Root, bool]]:
+    """Yield each root once, with whether its source looks there by itself."""
     settings, sources = load_config().sources, all_sources()
     existing = default_targets(settings, sources, environment, home)
     seen: set[tuple[str, str]] = set()
@@ -105,15 +121,17 @@ def _roots(
         for source in sources
         for root in default_roots(source, environment, home)
     ]
+    by_itself = {(label, identity(root)) for label, root in usual}
     for source in sources:
         roots = [target.root for target in existing if target.source.kind == source.kind]
         roots += [root for label, root in usual if label == source.label]
+        roots += [configured_root(source, one) for one in settings.paths.get(source.kind, ())]
         roots += [as_root(root) for kind, root in given if kind == source.kind]
         for root in roots:
             name = (source.kind, identity(root))
             if name not in seen:
                 seen.add(name)
-                yield source, root
+                yield source, root, (source.label, name[1]) in by_itself
 
 
 def _synced(database: Database | None) -> list[tuple[str, str]]:

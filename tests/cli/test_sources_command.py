@@ -6,19 +6,19 @@ from tests.cli.conftest import Run
 
 
 def test_says_where_was_looked(run: Run, home: Path) -> None:
-    found = run("sources", "--json").json
+    found = run("sources", "--all", "--json").json
     place = next(each for each in found if each["path"] == str(home / ".claude"))
     assert place == {
         "kind": "claude-code", "label": "Claude Code", "path": str(home / ".claude"),
         "found": False, "enabled": True, "files": 0, "sessions": 0, "size_bytes": 0,
         "changed_at": None, "problems": 0,
     }
-    assert "nothing there" in run("sources").out
+    assert "nothing there" in run("sources", "--all").out
     assert run("sources", "--problems").out.endswith("\nno problems found\n")
 
 
 def test_what_was_found_is_in_one_column(run: Run) -> None:
-    lines = run("sources").out.splitlines()
+    lines = run("sources", "--all").out.splitlines()
     assert len({line.index("  nothing there") for line in lines if ".aider" not in line}) == 1
 
 
@@ -40,3 +40,23 @@ def test_a_place_that_sync_was_given(run: Run, claude_home: Path, tmp_path: Path
     moved = claude_home.rename(tmp_path / "elsewhere")
     run("sync", moved)
     assert str(moved) in [place["path"] for place in run("sources", "--json").json]
+
+
+def test_lists_the_rest_under_all(run: Run, claude_home: Path) -> None:
+    rest = len(run("sources", "--all", "--json").json) - 1
+    (place,) = run("sources", "--json").json
+    assert place["path"] == str(claude_home)
+    first, last = run("sources").out.splitlines()
+    assert "Claude Code" in first and last == f"nothing in {rest} other places; --all lists them"
+    assert len(run("sources", "--all").out.splitlines()) == rest + 1
+
+
+def test_lists_what_was_named_or_was_there(run: Run, claude_home: Path, home: Path) -> None:
+    run("sync")
+    claude_home.rename(home / "moved")
+    config = home / ".config" / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[sources.paths]\nkimi = ["{home / "named"}"]\n')
+    listed = {place["path"]: place for place in run("sources", "--json").json}
+    assert listed.keys() == {str(claude_home), str(home / "named")}
+    assert listed[str(claude_home)]["sessions"] == 1 and not listed[str(home / "named")]["found"]

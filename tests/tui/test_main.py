@@ -101,7 +101,8 @@ def test_nothing_found_shows_the_demo_and_where_it_looked(
     assert library.headline.startswith("No agent sessions found in ~/.claude")
     assert library.headline.endswith("; showing the demo")
     named, more = re.fullmatch(
-        r"No agent sessions found in (.+) and (\d+) other places \(see backscroll sources\); .*",
+        r"No agent sessions found in (.+) and (\d+) other places "
+        r"\(see backscroll sources --all\); .*",
         library.headline,
     ).groups()  # type: ignore[union-attr]
     _, looked = startup.found_sources()

@@ -1,4 +1,6 @@
-"""Show where sessions are looked for, what was found there, and what could not be read.
+"""Show where sessions were found, and what could not be read.
+
+With --all also the places where sessions are looked for and nothing is.
 
 --json prints one array: [{"kind", "label", "path", "found": bool, "enabled": bool, "files",
 "sessions", "size_bytes", "changed_at": epoch ms or null, "problems": number}, ...]; sessions
@@ -25,13 +27,15 @@ MOST_PATH_COLUMNS = 32
 Place = dict[str, Any]
 
 EXAMPLES = (
-    ("backscroll sources", "where sessions are looked for"),
+    ("backscroll sources", "where sessions were found"),
+    ("backscroll sources --all", "where sessions are looked for"),
     ("backscroll sources --problems", "what could not be read, and why"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument("--all", action="store_true", help="list places with nothing there too")
     parser.add_argument("--problems", action="store_true", help="list what could not be read")
     parser.add_argument("--json", action="store_true", help="print a JSON array")
 
@@ -39,9 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the places."""
     from store.sync.places import places
+    from tui.words.places import more_places, sorted_out
 
     with store_for_reading(options) as database:
-        found = [place.as_dict() for place in places(database, os.environ, Path.home())]
+        looked = places(database, os.environ, Path.home())
+        shown, empty = (looked, []) if options.all else sorted_out(looked)
+        found = [place.as_dict() for place in shown]
         if options.problems:
             _add_problems(database, found)
     if options.json:
@@ -52,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     width = max((cells(path) for path in paths if cells(path) <= MOST_PATH_COLUMNS), default=0)
     for place, path in zip(found, paths, strict=True):
         _print_place(printer, place, path + " " * (width - cells(path)))
+    if empty:
+        printer.line(printer.paint(f"{more_places(len(empty))}; --all lists them", "faint"))
     if options.problems and not any(place["problems"] for place in found):
         printer.line(printer.paint("no problems found"))
     return 0

@@ -252,7 +252,7 @@ def _sentence(summary: Summary) -> str:
     if not summary.units and summary.unreadable:
         return "no sessions could be read"
     if not summary.units:
-        return "no sessions found; `backscroll sources` shows where it looked"
+        return "no sessions found; `backscroll sources --all` shows where it looked"
     return (
         f"{summary.new:,} new and {summary.updated:,} changed sessions from {summary.read:,} of "
         f"{summary.units:,} files in {summary.seconds:.1f} s"

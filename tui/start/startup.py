@@ -162,7 +162,7 @@ def _names(roots: list[Root]) -> str:
     """Return the first of some places, how many more there are, and what lists them."""
     named = ", ".join(home_path(str(root)) for root in roots[:_NAMED_AT_MOST])
     more = len(roots) - _NAMED_AT_MOST
-    return f"{named} and {more} other places (see backscroll sources)" if more > 0 else named
+    return f"{named} and {more} other places (see backscroll sources --all)" if more > 0 else named
 
 
 def demo_library(headline: str | None) -> Library:

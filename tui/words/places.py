@@ -24,15 +24,27 @@ def found_words(place: Place) -> str:
     return ", ".join(counts)
 
 
+def sorted_out(places: Iterable[Place]) -> tuple[list[Place], list[Place]]:
+    """Return the places that matter, and those where nothing is."""
+    listed = [*places]
+    return [one for one in listed if one.matters], [one for one in listed if not one.matters]
+
+
+def more_places(count: int) -> str:
+    """Say how many places have nothing."""
+    return f"nothing in {figures.count_of(count, 'other place')}"
+
+
 def place_lines(places: Iterable[Place], problems: Sequence[StoredProblem]) -> list[Line]:
-    """Return a line for each place, with what could not be read below it.
+    """Return a line for each place that matters, with what could not be read below it.
 
     Args:
         places: Where sessions are looked for.
         problems: What could not be read.
     """
     lines: list[Line] = []
-    for place in places:
+    shown, empty = sorted_out(places)
+    for place in shown:
         mark: Run = ("● ", "ok") if place.found else ("○ ", "faint")
         lines.append(Line((
             mark, (f"{place.label:<14} ", "text bold"), (f"{one_line(place.path)}  ", "muted"),
@@ -43,4 +55,6 @@ def place_lines(places: Iterable[Place], problems: Sequence[StoredProblem]) -> l
                 where = f"{problem.path}:{problem.line}" if problem.line else problem.path
                 lines.append(Line((
                     (f"    ✗ {one_line(where)}  ", "muted"), (one_line(problem.reason), "error"))))
+    if empty:
+        lines.append(Line(((f"{more_places(len(empty))}: backscroll sources --all", "muted"),)))
     return lines
