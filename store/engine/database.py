@@ -74,6 +74,10 @@ class Database:
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
+    def data_version(self) -> int:
+        """Return a number that differs after every foreign commit."""
+        return int(self.connection.execute("PRAGMA data_version").fetchall()[0][0])
+
     def _written_now(self) -> Signature:
         """Return the file's current signature; () if it cannot be examined."""
         try:

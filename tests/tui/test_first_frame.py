@@ -25,8 +25,11 @@ from tui.kit.lines import Line
 from tui.kit.palette import PALETTES
 from tui.main.first_frame import FirstFrame, Screen, most_sessions
 from tui.main.outline import BOTTOM
+from tui.main.screen import MainScreen
 from tui.sessions.first_page import read_first_page
-from tui.start.early import size_of_terminal
+from tui.start.begin import Begun
+from tui.start.early import EarlyTerminal, size_of_terminal
+from tui.start.hangup import Watch
 from tui.state.layout import LayoutState
 from tui.state.library import Library
 from tui.state.view_state import ViewState, load_state, remembered_state, save_state, state_path
@@ -163,6 +166,23 @@ def test_a_terminal_with_fewer_colours_gets_those_that_rich_takes(
     (piece,) = AnsiPaint(palette, depth).line(Line((("Title", "text bold"),)), 5, "focus")
     style = Style(color=palette.text, bgcolor=palette.focus, bold=True)
     assert piece == style.render("Title", color_system=system)
+
+
+async def test_what_is_written_after_the_frame_is_in_the_list(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(3))
+    library = Library.open(path, "test", clock=lambda: NOW)
+    page = read_first_page(library, ViewState())
+    terminal = EarlyTerminal(Watch(0, 0, frozenset()))
+    for late in (False, True):
+        if late:
+            put(path, [Told("ses_late", "Written late")])
+        app = BackscrollApp(library, Settings(), poll_ms=0, begun=Begun(page, terminal))
+        shown = app.get_default_screen()
+        assert isinstance(shown, MainScreen)
+        titles = {row.title for row in shown.sessions.view.rows.values()}
+        assert ("Written late" in titles) == late
+        assert shown.sessions.view.rows.keys() >= page.rows.keys()
+    library.database.close()
 
 
 def runs(*arguments: str) -> list[str]:

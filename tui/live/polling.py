@@ -66,8 +66,7 @@ class Poller:
 
     def version(self) -> int:
         """Return a number that differs after every foreign commit."""
-        connection = self._library.database.connection
-        return int(connection.execute("PRAGMA data_version").fetchall()[0][0])
+        return self._library.database.data_version()
 
     def start(self, every_ms: int) -> None:
         """Ask from now on, at this pace; a pace that was set before is dropped."""

@@ -28,6 +28,7 @@ class FirstPage(NamedTuple):
         model: The arrangement of the sessions.
         cursor: The entry of the selected session; None in an empty list.
         rows: By rowid, those around the cursor.
+        version: The store's ``data_version`` before it was read.
     """
 
     query: ListQuery
@@ -36,6 +37,7 @@ class FirstPage(NamedTuple):
     model: ListModel
     cursor: int | None
     rows: dict[int, ListRow]
+    version: int
 
 
 def read_first_page(
@@ -53,11 +55,12 @@ def read_first_page(
         sqlite3.Error: The store cannot be read.
     """
     database = library.database
+    version = database.data_version()
     query = ListQuery(state.sort, state.group, state.shelf, library.workspace, state.helpers)
     whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
     keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
     if keys is None and not whole:
-        return FirstPage(query, ListKeys(), {}, ListModel(), None, {})
+        return FirstPage(query, ListKeys(), {}, ListModel(), None, {}, version)
     keys = keys or activities.keys(database, query, library.clock())
     by_id = listing.rowids_of(database, list(state.folds)) if state.folds else {}
     folds = {rowid: state.folds[name] for name, rowid in by_id.items()}
@@ -72,4 +75,4 @@ def read_first_page(
         end = seen
     rowids = list(model.rowids[near:near + end])
     rows = activities.rows(database, rowids, (), library.clock())
-    return FirstPage(query, keys, folds, model, cursor, rows)
+    return FirstPage(query, keys, folds, model, cursor, rows, version)

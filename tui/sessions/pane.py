@@ -97,14 +97,16 @@ class SessionsPane(CommandPane, Vertical):
         Args:
             library: The store.
             state: What was remembered; kept up to date.
-            page: The first page; None reads it.
+            page: The first page, as it was read before; None reads it.
         """
         super().__init__(id="sessions")
         self.library = library
         self.state = state
         self.filter_open = False
         self._found: Found | None = None
-        page = page or read_first_page(library, state)
+        if page is None or page.version != library.database.data_version():
+            # What was written since would not be noticed any more.
+            page = read_first_page(library, state)
         loader = ListLoader(library.path, library.clock)
         self.view = SessionList(library.clock)
         self.view.take_first_page(page)
