@@ -310,6 +310,20 @@ class StatsSettings(Section):
     month_starts: Annotated[int, Between(1, 31)] = 1
 
 
+class BackupSettings(Section):
+    """``[backup]``: a backup of the store each night.
+
+    It is made by the first ``backscroll`` that runs after three at night, in the background.
+
+    Attributes:
+        folder: Where the backups go; without it none are made.
+        keep: How many backups of a store are kept.
+    """
+
+    folder: str | None = None
+    keep: Annotated[int, AtLeast(1)] = 7
+
+
 class MaskSettings(Section):
     """``[masks]``: what is kept back when sessions are shared.
 
@@ -348,6 +362,7 @@ class Settings(Section):
     stats: StatsSettings = StatsSettings()
     prices: dict[str, Annotated[dict[str, Any], PriceLine()]] = {}  # noqa: RUF012
     masks: MaskSettings = MaskSettings()
+    backup: BackupSettings = BackupSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 

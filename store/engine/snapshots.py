@@ -52,7 +52,13 @@ class Snapshot:
 
 
 def no_progress(stage: Stage, done: int, total: int) -> None:
-    """Report nothing."""
+    """Report nothing.
+
+    Args:
+        stage: What is done.
+        done: How many pages are done.
+        total: How many there are.
+    """
 
 
 def write_snapshot(
@@ -160,7 +166,7 @@ def told(connection: sqlite3.Connection, progress: Progress, stage: Stage) -> It
     Args:
         connection: Runs the statements.
         progress: The function.
-        stage: What it is told.
+        stage: Its first argument.
     """
     def tell() -> int:
         progress(stage, 0, 0)

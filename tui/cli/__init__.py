@@ -181,14 +181,18 @@ def command_parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
-    """Declare the arguments of a command, and those that every command has."""
-    parser.add_argument(
-        "--store",
-        metavar="PATH",
-        default=os.environ.get("BACKSCROLL_STORE") or None,
-        help="the store (default: $BACKSCROLL_STORE or your library)",
-    )
+    """Declare the arguments of a command, and those that every command has.
+
+    A command with ``add_store`` declares ``--store`` in its own way.
+    """
+    parser.set_defaults(store=os.environ.get("BACKSCROLL_STORE") or None)
+    getattr(command, "add_store", _add_store)(parser)
     command.add_arguments(parser)
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    help = "the store (default: $BACKSCROLL_STORE or your library)"
+    parser.add_argument("--store", metavar="PATH", help=help)
 
 
 def command_module(name: str) -> Command:

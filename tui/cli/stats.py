@@ -36,6 +36,11 @@ without any. With --windows, a window has "agent", "name", "limit", "start",
 "end", "recorded" (else guessed), "used_percent" and "seen_at" (or null), "spent": figures,
 "usd_per_hour" (or null) and "tokens_per_hour". --csv has the same columns; a text that a
 spreadsheet would take for a formula begins with an apostrophe.
+
+--store without a path shows what the store itself takes: the sizes of its files, its rows, and
+SQLite's settings; `BACKSCROLL_STORE=PATH` or a second --store names another one. With --json:
+{"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
+"free_on_disk", "rows": {table: count}, "pragmas": {name: value}}.
 """
 
 from __future__ import annotations
@@ -76,6 +81,7 @@ from store.system.clock import system_clock
 from store.text import figures as words
 from store.text.neutral import neutral_line
 from tui.cli.output import Printer, UsageError, as_text, home_path, note, print_json
+from tui.cli.store_sizes import StoreOrSizes, print_sizes
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit.text import fit
 from tui.words.spending import copies_of, cost_words, covered_words, csv_of, figures_json, flat
@@ -88,6 +94,7 @@ EXAMPLES = (
     ("backscroll stats --by month --csv > months.csv", "for a spreadsheet"),
     ("backscroll stats --windows", "what the five hours and the week have come to"),
     ("backscroll stats --today --format '{cost} {tokens}'", "a line of your own"),
+    ("backscroll stats --store", "sizes, rows and settings of the store itself"),
     ("set -g status-right '#(backscroll stats --live)'", "the same in tmux's status bar"),
 )
 
@@ -106,6 +113,15 @@ _WITH_IDS = 160
 _ID_WIDTH = 32
 _LEAST_NAME, _LONGEST_NAME = 10, 48
 _ORDERS: dict[str, Order] = {"tool": "calls"}
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--store``, which may have no path here."""
+    parser.add_argument(
+        "--store", metavar="PATH", nargs="?", action=StoreOrSizes,
+        help="the store; without a path, show what it takes on the disk",
+    )  # fmt: skip
+    parser.set_defaults(of_store=False)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -171,6 +187,8 @@ class Asked:
 
 def run(options: argparse.Namespace) -> int:
     """Print the figures."""
+    if options.of_store:
+        return print_sizes(options)
     _check(options)
     config = quick_config() if options.live else load_config()
     calendar, now = Calendar(zone_of(config.stats.zone), config.stats.month_starts), system_clock()

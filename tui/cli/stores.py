@@ -53,6 +53,30 @@ def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
         database.close()
 
 
+@contextmanager
+def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
+    """Open the named library, or the user's, for writing; nothing is created.
+
+    Raises:
+        StoreError: It is not a store, or the named store is missing.
+        NotFound: There is no library yet.
+        Refused: It belongs to another program, or cannot be written.
+    """
+    from store.errors import Refused
+
+    if options.store is None and not library_path().exists():
+        needs_store(None)
+    database = open_target(options.store or library_path(), write=True)
+    try:
+        if database.form.name != "own":
+            raise Refused(f"{database.path} belongs to another program, which keeps it itself")
+        if database.read_only:
+            raise Refused(database.read_only)
+        yield database
+    finally:
+        database.close()
+
+
 def needs_store(database: Database | None) -> Database:
     """Return the store; raise if there is none.
 

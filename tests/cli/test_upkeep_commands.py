@@ -1,0 +1,98 @@
+"""The commands that keep a store: sizes, checkpoint, vacuum, backup, restore-backup."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+
+from tests.cli.conftest import Run
+from tests.cli.stdin import answering
+
+
+def test_sizes_of_the_store(run: Run, demo: Path) -> None:
+    found = run("stats", "--store", "--json").json
+    assert found["path"] == str(demo) and found["form"] == "own"
+    assert found["files"][0]["size"] == demo.stat().st_size
+    assert found["rows"]["chat_sessions"] > 0 and found["pragmas"]["foreign_keys"] == 1
+    shown = run("stats", "--store").out
+    assert "chat_messages" in shown and "busy_timeout" in shown and "free on the disk" in shown
+    assert run("stats", "--store", str(demo)).out.startswith(" ")  # the tokens, as before
+
+
+def test_sizes_of_another_store(run: Run, demo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    shutil.copy(demo, other)
+    for first in (("--store", other, "stats"), ("stats", "--store", other)):
+        assert run(*first, "--store", "--json").json["path"] == str(other)
+    assert run("stats", "--store", "--csv").code == 2
+    assert run("stats", "--store", tmp_path / "nope.db", "--store").code == 1
+
+
+def test_a_backup_and_back(run: Run, demo: Path, tmp_path: Path) -> None:
+    backup = tmp_path / "backup.db"
+    dry = run("backup", backup, "--dry-run", "--json").json
+    assert dry["dry_run"] and not backup.exists()
+    made = run("backup", backup, "--json").json
+    assert made["backup"] == str(backup) and made["rows"] == dry["rows"]
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    again = run("backup", backup)
+    assert again.code == 1 and "--force" in again.err
+    assert run("backup", backup, "--force").code == 0
+    assert run("backup", demo, "--force").code == 1
+    assert run("forget", "weekly-review", "--yes").code == 0
+    refused = run("restore-backup", backup)
+    assert refused.code == 1 and "--yes" in refused.err
+    with answering("n"):
+        assert run("restore-backup", backup).code == 1
+    assert "goes in the place" in run("restore-backup", backup, "--dry-run").out
+    assert run("show", "weekly-review").code == 1
+    with answering("y"):
+        done = run("restore-backup", backup, "--json")
+    assert done.code == 0 and Path(done.json["kept"]).exists() and not done.json["damaged"]
+    assert run("show", "weekly-review").code == 0
+
+
+def test_nightly_by_the_config(run: Run, demo: Path, home: Path, tmp_path: Path) -> None:
+    assert "[backup]" in run("backup", "--nightly").err
+    config = home / ".config" / "backscroll"
+    config.mkdir(parents=True)
+    config.joinpath("config.toml").write_text(f'[backup]\nfolder = "{tmp_path}/nights"\nkeep = 3\n')
+    assert run("backup", "--nightly", "--json").code == 0
+    assert run("backup", "--nightly", "x").code == 2 and run("backup").code == 2
+
+
+def test_space(run: Run, demo: Path) -> None:
+    for command in ("vacuum", "checkpoint"):
+        assert run(command, "--dry-run", "--json").code == 0
+        assert run(command).code == 0
+        found = run(command, "--json").json
+        assert found["after"] <= found["before"] and found["busy"] is False
+    reader = sqlite3.connect(demo, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT 1 FROM chat_sessions").fetchall()
+    assert run("checkpoint", "--mode", "passive").code == 0
+    reader.close()
+
+
+def test_a_store_of_another_program_is_left_alone(run: Run, tmp_path: Path, demo: Path) -> None:
+    host = tmp_path / "host.db"
+    shutil.copy(demo, host)
+    connection = sqlite3.connect(host)
+    connection.execute("PRAGMA application_id = 0")
+    connection.commit()
+    connection.close()
+    for command in ("vacuum", "checkpoint"):
+        refused = run(command, "--store", host)
+        assert refused.code == 1 and "another program" in refused.err
+    assert run("backup", tmp_path / "of-host.db", "--store", host).code == 0
+    refused = run("restore-backup", tmp_path / "of-host.db", "--yes")
+    assert refused.code == 1 and "no backup of a library" in refused.err
+
+
+def test_without_a_library(run: Run, tmp_path: Path) -> None:
+    for command in (["vacuum"], ["checkpoint"], ["backup", tmp_path / "x"], ["stats", "--store"]):
+        result = run(*command)
+        assert result.code == 1 and "backscroll sync" in result.err
+    assert not list(tmp_path.glob("home/.local/**/*.db"))

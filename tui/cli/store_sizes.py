@@ -1,0 +1,87 @@
+"""What ``backscroll stats --store`` prints: what the store takes on the disk."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from store.engine.database import Database
+from store.text import figures
+from store.upkeep.sizes import Sizes, sizes
+from tui.cli.output import Printer, UsageError, home_path, print_json
+from tui.cli.stores import needs_store, store_for_reading
+from tui.cli.working import showing
+
+
+class StoreOrSizes(argparse.Action):
+    """``--store PATH`` names the store; ``--store`` alone asks for what it takes."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None, option_string: str | None = None,
+    ) -> None:
+        """Take the option, with its path or without.
+
+        Args:
+            parser: Of the command.
+            namespace: Takes ``store`` or ``of_store``.
+            values: The path; None without one.
+            option_string: As it was typed.
+        """
+        if values is None:
+            namespace.of_store = True
+        else:
+            namespace.store = values
+
+
+def print_sizes(options: argparse.Namespace) -> int:
+    """Print what the store takes, and return the exit code."""
+    if options.sessions or options.query or options.csv or options.format or options.windows:
+        raise UsageError("--store without a path takes --json only")
+    with store_for_reading(options) as opened, showing() as shown:
+        database = needs_store(opened)
+        found = sizes(database, shown)
+    if options.json:
+        print_json(_json(database, found))
+    else:
+        _print(database, found)
+    return 0
+
+
+def _json(database: Database, found: Sizes) -> dict[str, Any]:
+    return {
+        "path": str(database.path), "form": database.form.name,
+        "files": [
+            {"path": str(file.path), "what": file.what, "size": file.size,
+             "mode": f"{file.mode:04o}"} for file in found.files
+        ],
+        "total": found.total, "wal": _wal(found), "free_in_file": found.free_in_file,
+        "free_on_disk": found.free_on_disk, "rows": dict(found.rows),
+        "pragmas": dict(found.pragmas),
+    }  # fmt: skip
+
+
+def _wal(found: Sizes) -> int:
+    return sum(one.size for one in found.files if one.what == "its write-ahead log")
+
+
+def _print(database: Database, found: Sizes) -> None:
+    printer = Printer()
+
+    def table(head: str, rows: Sequence[tuple[str, str]]) -> None:
+        printer.line(printer.paint(head, "bold"))
+        for value, name in rows:
+            printer.line(printer.paint(f"  {value:>12}  {name}"))
+
+    printer.line(printer.paint(home_path(str(database.path)), "title"))
+    table("files", [
+        (figures.size(file.size), f"{file.path.name}  {file.what}") for file in found.files
+    ])
+    table("space", [
+        (figures.size(found.total), "together"),
+        (figures.size(found.free_in_file), "empty pages, which `backscroll vacuum` gives back"),
+        (figures.size(found.free_on_disk), "free on the disk"),
+    ])
+    table("rows", [(f"{count:,}", name) for name, count in found.rows.items()])
+    table("settings", [(str(value), name) for name, value in found.pragmas.items()])
