@@ -10,6 +10,8 @@ import pytest
 
 from store.conversation.outline_marks import is_outline
 from store.engine.database import Database, open_database
+from store.sources.base.growing import HEAD_BYTES, TAIL_BYTES
+from store.sources.base.protocol import OutlinedSource
 from store.sources.registry import source
 from store.sync import outlines, pool, units
 from store.sync.engine import Sync
@@ -250,3 +252,16 @@ def test_ids_are_taken_line_by_line_however_they_arrive() -> None:
     while (one := wanted.take()) is not None:
         taken.append(one)
     assert taken == ["ses_1", "ses_2", "\ufffd"]
+
+
+def test_of_long_files_only_the_ends_are_read(tmp_path: Path) -> None:
+    claude_corpus.make(tmp_path, 3, 100)
+    claude = source("claude-code")
+    assert isinstance(claude, OutlinedSource)
+    for unit in claude.units(tmp_path, []):
+        assert unit.size > 2 * (HEAD_BYTES + TAIL_BYTES)
+        (outline,) = claude.outline(tmp_path, unit)
+        (whole,) = claude.read(tmp_path, unit).sessions
+        for name in ("source_id", "title", "workspace_root", "model", "created_at", "updated_at"):
+            assert getattr(outline, name) == getattr(whole, name)
+        assert len(outline.messages) < 10 < len(whole.messages)

@@ -25,9 +25,9 @@ CHECKED = 4096
 """Bytes before the place that was read to, which must be unchanged."""
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is read."""
-HEAD_BYTES = 32 * 1024
-TAIL_BYTES = 8 * 1024
-"""Of a file of which only the ends are read."""
+HEAD_BYTES, HEAD_LINES = 32 * 1024, 10
+TAIL_BYTES, TAIL_LINES = 8 * 1024, 3
+"""Of a file of which only the ends are read: at most so many bytes, and so many lines."""
 LINES = ".jsonl"
 FACT = "#"
 """Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
@@ -214,11 +214,10 @@ class LinesFile(ABC):
             if size <= HEAD_BYTES + TAIL_BYTES:
                 self._take_rest(file, size)
             else:
-                head = file.read(HEAD_BYTES) or b""
-                self.push(head[: head.rfind(b"\n") + 1])
+                head = (file.read(HEAD_BYTES) or b"").splitlines(keepends=True)[:-1]
                 file.seek(size - TAIL_BYTES)
-                tail = file.read(TAIL_BYTES) or b""
-                self.push(tail[tail.find(b"\n") + 1 : tail.rfind(b"\n") + 1])
+                tail = (file.read(TAIL_BYTES) or b"").splitlines(keepends=True)[1:]
+                self.push(b"".join([*head[:HEAD_LINES], *tail[-TAIL_LINES:]]))
         self.is_begun = True
 
     def _check(self, file: FileIO, status: os.stat_result) -> None:
