@@ -169,7 +169,7 @@ def test_controls_never_reach_a_strip() -> None:
 
 
 def test_ascii_terminals_get_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.kit.paint.glyphs", lambda: ASCII)
+    monkeypatch.setattr("tui.kit.text.glyphs", lambda: ASCII)
     line = Line((("▸ ✗ exit 1 … ██▌ ─", "text"),))
     assert strip_of(line, 20, Paint(Palette())).text == "> x exit 1 ~ ### -  "
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from store.activity import judgement as activity
 from store.config import NotifySettings
 from store.engine.changes import Moved, newest, since
 from store.engine.database import open_database
 from store.queries import activities
 from store.queries.listing import ListQuery
+from store.system import processes
 from tests.store.talks import Talk, make_store
 from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
@@ -82,7 +82,7 @@ async def test_a_process_that_died_stops_on_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lives = {1: True}
-    monkeypatch.setattr(activity, "is_alive", lambda stored: lives.get(stored.get("pid")))
+    monkeypatch.setattr(processes, "is_alive", lambda stored: lives.get(stored.get("pid")))
     async with live(tmp_path / "s.db") as shown:
         shown.app.main.panes.focus("transcript")
         shown.write(("run", 1))
