@@ -380,6 +380,23 @@ def test_rounds_are_matched_by_id_then_by_tool(tmp_path: Path) -> None:
     assert found[0].data["output"] == "three"
 
 
+def test_results_made_of_elements_and_results_without_text(tmp_path: Path) -> None:
+    leaves = [{"type": 2, "text": "line 1"}, {"type": 2, "text": "line 2", "lineBreakBefore": True}]
+    tree = {"node": {"type": 1, "children": [{"type": 1, "children": leaves}, None, {"type": 3}]}}
+    rounds = [{"toolCalls": [{"id": "c1", "name": "runTests", "arguments": "{}"},
+                             {"id": "c2", "name": "run_in_terminal", "arguments": "{}"}]}]
+    results = {"c1": {"content": [{"$mid": 23, "value": tree}, {"value": "and text"}]},
+               "c2": {"content": [{"value": {"node": []}}]}}  # fmt: skip
+    noted = {"kind": "terminal", "commandLine": {"original": "ls"},
+             "terminalCommandOutput": {"text": "out"}}  # fmt: skip
+    draft = written(tmp_path, {"kind": 0, "v": chat(request(
+        1, invoked("c1"), invoked("c2", "run_in_terminal", toolSpecificData=noted),
+        result={"metadata": {"toolCallRounds": rounds, "toolCallResults": results}},
+    ))})  # fmt: skip
+    outputs = [part.data["output"] for part in grown.calls(draft.messages)]
+    assert outputs == ["line 1\nline 2\nand text", "out"]
+
+
 def test_old_documents(tmp_path: Path) -> None:
     old = {"responderUsername": "x", "sessionId": ID, "creationDate": AT, "requests": [
         {"message": "a", "response": ["b", {"value": "c"}], "isCanceled": True},

@@ -156,7 +156,21 @@ def rounds_of(metadata: dict[str, Any]) -> list[Round]:
 def _result_words(result: object) -> str:
     content = mapping(result).get("content")
     values = [mapping(each).get("value") for each in content] if isinstance(content, list) else []
-    return "\n".join(value for value in values if isinstance(value, str))
+    told = (value if isinstance(value, str) else _tree_words(value) for value in values)
+    return "\n".join(filter(None, told))
+
+
+def _tree_words(value: object) -> str:
+    """Return the text of a prompt's elements (prompt-tsx), as most tools of Copilot return it."""
+    found: list[str] = []
+    waiting = [mapping(value).get("node")]
+    while waiting:
+        node = mapping(waiting.pop())
+        if isinstance(text := node.get("text"), str):
+            found += ["\n", text] if found and node.get("lineBreakBefore") else [text]
+        children = node.get("children")
+        waiting += reversed(children) if isinstance(children, list) else ()
+    return "".join(found)
 
 
 def _matched(calls: list[tuple[str, dict[str, Any]]], rounds: list[Round]) -> list[Round | None]:
@@ -167,11 +181,11 @@ def _matched(calls: list[tuple[str, dict[str, Any]]], rounds: list[Round]) -> li
     left = list(rounds)
     found: list[Round | None] = []
     ids = {each.id: each for each in rounds if each.id}
+    mine = {name.partition(_SUFFIX)[0] for name, _ in calls}
     for call_id, item in calls:
         own = ids.get(call_id.partition(_SUFFIX)[0])
         if own is None and not string(item.get("subAgentInvocationId")):
             tool = _plain(string(item.get("toolId")) or "")
-            mine = {name.partition(_SUFFIX)[0] for name, _ in calls}
             own = next((each for each in left if _plain(each.name) == tool
                         and each.id not in mine), None)  # fmt: skip
         if own is not None and own in left:
@@ -244,7 +258,7 @@ def _finish(
     if isinstance(took, int | float) and number(took) > 0:
         extra["duration_ms"] = number(took)
     output = _returned(specific, details)
-    if found is not None and found.result is not None:
+    if found is not None and found.result:
         output = found.result
     _end(part, "output-error" if failed else "output-available", extra)
     part.data["errorText" if failed else "output"] = output
