@@ -26,7 +26,7 @@ CHECKED = 4096
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is read."""
 HEAD_BYTES, HEAD_LINES = 32 * 1024, 10
-TAIL_BYTES, TAIL_LINES = 8 * 1024, 3
+TAIL_BYTES, TAIL_LINES = 16 * 1024, 6
 """Of a file of which only the ends are read: at most so many bytes, and so many lines."""
 LINES = ".jsonl"
 FACT = "#"
