@@ -27,6 +27,8 @@ from tui.sessions.model import HEADING_LINES, ListModel
 from tui.sessions.painter import Entry, RowPainter, row_height
 
 CACHED_ROWS = 4_096
+DRAWN_LINES = 400
+"""Lines that are kept drawn: 10 kB each."""
 DRAWN_FOR_MS = 1_000
 """Ages on the screen are as old as this at most."""
 PREFETCH = 48
@@ -398,7 +400,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self._has_focus(), moment, self._variety.differing, is_view_masked(),
         )
         drawn_by = painter, paint_of(self.app)
-        if drawn_by != self._drawn_by or len(self._drawn) > CACHED_ROWS:
+        if drawn_by != self._drawn_by or len(self._drawn) > DRAWN_LINES:
             self._drawn_by = drawn_by
             self._drawn.clear()
         return painter

@@ -11,7 +11,7 @@ class Heights:
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         """Build the index over line counts in order."""
-        self._heights = array("l", heights)
+        self._heights = array("i", heights)
         self._tree = array("q", [0])
         self._tree.extend(array("q", self._heights))
         self.total = sum(self._heights)

@@ -44,15 +44,15 @@ class Skeleton:
         self.flags = bytearray()
         self.created = array("q")
         self.hidden_at = array("q")
-        self.first = array("l")
-        self.message = array("l")
+        self.first = array("i")
+        self.message = array("i")
         self.index = array("l")
         self.type_names: list[str] = []
         self.types = array("H")
-        self.sizes = array("l")
+        self.sizes = array("i")
         self.states = bytearray()
-        self.turns = array("l")
-        self.errors = array("l")
+        self.turns = array("i")
+        self.errors = array("i")
         self._type_codes: dict[str, int] = {}
         self._last: str | None = None
 

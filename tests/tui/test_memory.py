@@ -1,0 +1,139 @@
+"""What the browser holds does not grow with what it has shown.
+
+Counted are the blocks of memory that Python has given out, after rounds of the same size. Caches
+are made small, so that they are full after the first rounds, and texts repeat, for those caches
+that hold texts. ``python -m pytest -m fault`` runs the long form.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from store.config import Settings
+from tests.store.talks import Talk, make_store
+from tests.tui.live import NOW
+from tests.tui.workers import workers_done
+from tui.app import BackscrollApp
+from tui.search.screen import SearchScreen
+from tui.sessions import view as list_view
+from tui.state import places, view_state
+from tui.state.library import Library
+from tui.transcript import document
+from tui.transcript import view as transcript_view
+
+ROUNDS = 4
+PER_SESSION, PER_LINE, PER_SEARCH = 150, 15, 100
+"""Blocks that may stay of each; what is held of an open session or search takes thousands."""
+
+
+@pytest.fixture(autouse=True)
+def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, limit in (
+        (list_view, "CACHED_ROWS", 30), (list_view, "DRAWN_LINES", 30),
+        (transcript_view, "PAINTED_LINES", 30), (document, "ROW_BYTES", 2_000),
+        (document, "LAID_LINES", 30), (document, "LEAST", 4),
+        (places, "MOST_VISITS", 3), (view_state, "MOST_PLACES", 3),
+    ):
+        monkeypatch.setattr(module, name, limit)
+
+
+def store_of(path: Path, sessions: int) -> tuple[Talk, list[str]]:
+    """Make a store of sessions that say the same; return their ids."""
+    talk, made = Talk(make_store(path, "own")), []
+    for number in range(sessions):
+        session = talk.session("Talk", workspace_root=f"/w/{number % 7}")
+        for turn in range(4):
+            talk.message(session, text=f"Question {turn}")
+            talk.message(session, "assistant", parts=[
+                {"type": "text", "text": f"Answer **{turn}**. " * 9},
+                {"type": "tool-Bash", "toolCallId": f"t{number}-{turn}",
+                 "state": "output-available", "input": {"command": f"run {turn}"},
+                 "output": "a line\n" * 9},
+            ])
+        made.append(session)
+    return talk, made
+
+
+async def rested(app: BackscrollApp, pilot: Pilot[None]) -> None:
+    await pilot.pause()
+    await workers_done(app)
+    await pilot.pause()
+
+
+@asynccontextmanager
+async def browsing(path: Path) -> AsyncIterator[tuple[BackscrollApp, Pilot[None]]]:
+    library = Library.open(path, "test", clock=lambda: NOW)
+    app = BackscrollApp(library, Settings(), poll_ms=0)
+    async with app.run_test(size=(150, 40)) as pilot:
+        await rested(app, pilot)
+        yield app, pilot
+
+
+async def growth(rounds: Callable[[int], Awaitable[None]], each: int) -> float:
+    """Return the blocks that stay of each thing, in the median round."""
+    counts = []
+    for number in range(ROUNDS):
+        await rounds(number)
+        gc.collect()
+        counts.append(sys.getallocatedblocks())
+    return statistics.median(later - before for before, later in pairwise(counts)) / each
+
+
+@pytest.mark.parametrize("opened", [8, pytest.param(250, marks=pytest.mark.fault)])
+async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> None:
+    talk, sessions = store_of(tmp_path / "s.db", ROUNDS * opened)
+    talk.db.close()
+    async with browsing(tmp_path / "s.db") as (app, pilot):
+
+        async def open_some(number: int) -> None:
+            for session in sessions[number * opened:(number + 1) * opened]:
+                app.main.open_session(session)
+                await rested(app, pilot)
+
+        assert await growth(open_some, opened) < PER_SESSION
+
+
+@pytest.mark.parametrize("lines", [60, pytest.param(9_000, marks=pytest.mark.fault)])
+async def test_lines_that_are_followed(tmp_path: Path, lines: int) -> None:
+    talk, (session,) = store_of(tmp_path / "s.db", 1)
+    async with browsing(tmp_path / "s.db") as (app, pilot):
+        app.main.open_session(session)
+        await rested(app, pilot)
+
+        async def write_some(number: int) -> None:
+            for line in range(lines):
+                talk.message(session, "assistant", text=f"Line {line % 10} of what came in")
+                if line % 10 == 9:
+                    app.main.watcher.poller.poll(file=True)
+                    await rested(app, pilot)
+                    await app.main.watcher.follow()
+                    await rested(app, pilot)
+
+        assert await growth(write_some, lines) < PER_LINE
+    talk.db.close()
+
+
+@pytest.mark.parametrize("searches", [4, pytest.param(50, marks=pytest.mark.fault)])
+async def test_searches_one_after_the_other(tmp_path: Path, searches: int) -> None:
+    talk, _sessions = store_of(tmp_path / "s.db", 5)
+    talk.db.close()
+    async with browsing(tmp_path / "s.db") as (app, pilot):
+        app.open_search("Answer")
+        await rested(app, pilot)
+
+        async def search_some(number: int) -> None:
+            for turn in range(searches):
+                assert isinstance(app.screen, SearchScreen)
+                app.screen.ask(("Answer", "Question", "run")[turn % 3])
+                await rested(app, pilot)
+
+        assert await growth(search_some, searches) < PER_SEARCH
