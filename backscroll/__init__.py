@@ -19,21 +19,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from store import (
         BackscrollError,
+        Change,
         Config,
         Database,
         Form,
+        Hit,
+        Hits,
         IdMinter,
+        Invalid,
         MessageRow,
+        Model,
         NotFound,
         PartRow,
+        PermissionRule,
         Recorder,
         Refused,
         SavePolicy,
+        Session,
         SessionFilter,
         SessionRow,
         Spent,
         Store,
         StoreError,
+        UIMessage,
+        Watch,
         load_config,
         open_database,
         open_target,
@@ -43,9 +52,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageRow", "NotFound",
-    "PartRow", "Recorder", "Refused", "SavePolicy", "SessionFilter", "SessionRow", "Spent", "Store",
-    "StoreError",
+    "BackscrollError", "Change", "Config", "Database", "Form", "Hit", "Hits", "IdMinter", "Invalid",
+    "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused",
+    "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store", "StoreError",
+    "UIMessage", "Watch",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

@@ -5,10 +5,9 @@ that need them, so that a first page of sessions can be read without them; the n
 this package come when they are asked for.
 
     from store import Store
-    from store.queries import sessions
 
-    async with await Store.open(path) as store:
-        rows = await store.read(sessions.page, sessions.SessionFilter())
+    async with Store.open(path) as store:
+        sessions = await store.sessions()
 """
 
 from __future__ import annotations
@@ -20,34 +19,41 @@ if TYPE_CHECKING:
     from store.config import Config, load_config
     from store.engine.database import Database, Form, open_database
     from store.engine.opening import open_target, recognise
-    from store.errors import BackscrollError, NotFound, Refused, StoreError
+    from store.errors import BackscrollError, Invalid, NotFound, Refused, StoreError
     from store.ids import IdMinter
+    from store.models import Model, PermissionRule, Session, UIMessage
     from store.queries.sessions import SessionFilter
     from store.recorder.policy import SavePolicy
     from store.recorder.recorder import Recorder
     from store.rows import MessageRow, PartRow, SessionRow
+    from store.search.hits import Hit, Hits
     from store.store import Store
     from store.usage import Spent
+    from store.watch import Change, Watch
 
 _HOMES = {
     "store.config": ("Config", "load_config"),
     "store.engine.database": ("Database", "Form", "open_database"),
-    "store.errors": ("BackscrollError", "NotFound", "Refused", "StoreError"),
+    "store.errors": ("BackscrollError", "Invalid", "NotFound", "Refused", "StoreError"),
     "store.ids": ("IdMinter",),
+    "store.models": ("Model", "PermissionRule", "Session", "UIMessage"),
     "store.engine.opening": ("open_target", "recognise"),
     "store.queries.sessions": ("SessionFilter",),
     "store.recorder.policy": ("SavePolicy",),
     "store.recorder.recorder": ("Recorder",),
     "store.rows": ("MessageRow", "PartRow", "SessionRow"),
+    "store.search.hits": ("Hit", "Hits"),
     "store.store": ("Store",),
     "store.usage": ("Spent",),
+    "store.watch": ("Change", "Watch"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageRow", "NotFound",
-    "PartRow", "Recorder", "Refused", "SavePolicy", "SessionFilter", "SessionRow", "Spent", "Store",
-    "StoreError",
+    "BackscrollError", "Change", "Config", "Database", "Form", "Hit", "Hits", "IdMinter", "Invalid",
+    "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused",
+    "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store", "StoreError",
+    "UIMessage", "Watch",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

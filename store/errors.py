@@ -30,6 +30,10 @@ class Refused(BackscrollError):
     """A verb that is not possible now; the message is the reason."""
 
 
+class Invalid(Refused, ValueError):
+    """A value that a call cannot take; the message names it and what is possible."""
+
+
 class NotFound(BackscrollError):
     """No session, message or part has the name that was given."""
 

@@ -1,249 +1,502 @@
-"""The async face of a store: one hop to a thread for each operation."""
+"""The store for programs that run agents: sessions, recording, verbs, watching, search.
+
+    from backscroll import Store
+
+    async with Store.open("host.db", create=True) as store:
+        session = await store.create_session("my-agent", "anthropic/claude-sonnet-4-5")
+        async with store.recorder(session) as recorder:
+            await recorder.user_message("Fix the test")
+            async for chunk in stream:
+                await recorder.feed(chunk)
+        messages = await store.messages(session)
+
+Rooms are imported by the calls that need them, as the browser opens a store at its start.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
-from store.engine.connection_thread import ConnectionThread
-from store.engine.database import Database, Form, in_transaction, open_database
-from store.engine.transactions import for_user
-from store.errors import Refused, StoreError
-from store.ids import IdMinter
+from store.engine.async_database import AsyncDatabase
+from store.errors import Invalid, Refused, StoreError
 from store.system.clock import Clock, system_clock
+
+if TYPE_CHECKING:
+    from store.engine.database import Database
+    from store.models import Model, PermissionRule, Session, UIMessage
+    from store.queries.sessions import SessionFilter
+    from store.recorder.part_list import SdkVersion
+    from store.recorder.policy import SavePolicy
+    from store.recorder.recorder import Recorder
+    from store.search.hits import Hits, Order
+    from store.search.searching import Searcher
+    from store.verbs.rewind import Batch
+    from store.verbs.undo import Step
+    from store.watch import Watch
 
 P = ParamSpec("P")
 T = TypeVar("T")
+PAGE = 128
+"""Sessions or hits that a call returns at most, where nothing else is asked for."""
+View = Literal["all", "display", "hidden", "context"]
 
 
-class _Moved(Exception):
-    """The file must be opened again to see what is in it now."""
+class _Closing(Protocol):
+    async def close(self) -> None: ...
 
 
-class Store:
-    """A store that is open, with one thread for reading and one for writing.
+C = TypeVar("C", bound=_Closing)
 
-    Query functions take the ``Database`` first: ``await store.read(sessions.page, ...)``.
-    Writes of other processes are seen by the next read. ``async with await Store.open(...)``
-    closes it.
+
+class Opening(Coroutine[Any, Any, C]):
+    """Something that is being opened: ``await`` it, or use it in ``async with`` to close it."""
+
+    def __init__(self, opening: Coroutine[Any, Any, C]) -> None:
+        """Wrap the coroutine that opens it."""
+        self._opening = opening
+        self._opened: C | None = None
+
+    def __await__(self) -> Generator[Any, Any, C]:
+        """Open it and return it."""
+        return self._opening.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Continue the coroutine."""
+        return self._opening.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error in the coroutine."""
+        return self._opening.throw(*error)
+
+    def close(self) -> None:
+        """End the coroutine."""
+        self._opening.close()
+
+    async def __aenter__(self) -> C:
+        """Open it and return it."""
+        self._opened = await self._opening
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        if self._opened is not None:
+            await self._opened.close()
+
+
+class Store(AsyncDatabase):
+    """A store that is open.
+
+    ``session`` is a ``Session``, its id, its id at its source, or an unambiguous beginning of
+    one; ``message`` the id of a ``UIMessage`` or of a message's row. Every call raises a
+    ``BackscrollError``: ``NotFound`` for a name that the store does not have, ``Refused`` for
+    what is not possible now, ``Invalid`` for a value that cannot be taken, ``StoreError`` for a
+    file that cannot be used. The message says what to do.
     """
 
-    def __init__(
-        self, path: Path, *, clock: Clock = system_clock, read_only: str | None = None
-    ) -> None:
-        """Name a store; ``open`` makes one that is ready.
-
-        Args:
-            path: The SQLite file.
-            clock: Returns the present as epoch ms.
-            read_only: Why ``write`` refuses; None to allow it.
-        """
-        self.path = path
-        self.clock = clock
-        self.ids = IdMinter(clock)
-        self._read_only = read_only
-        self._reader: ConnectionThread
-        self._writer: ConnectionThread | None = None
-        self._changing = asyncio.Lock()
-        self._generation = 0
-        self._closed = False
+    _searcher: Searcher | None = None
+    _watches: frozenset[Watch] = frozenset()
 
     @classmethod
-    async def open(
+    def open(
         cls, path: str | Path, *, create: bool = False, clock: Clock = system_clock,
         read_only: str | None = None,
-    ) -> Store:
-        """Open a store file.
+    ) -> Opening[Store]:
+        """Open a store; ``await`` it, or use it in ``async with``.
 
         Args:
-            path: The SQLite file. ``~`` is not expanded.
+            path: The SQLite file, or its ``sqlite:///`` URL. ``~`` is not expanded.
             create: Make it, with our schema, where it is missing; migrate it where it is old.
             clock: Returns the present as epoch ms.
-            read_only: Why ``write`` refuses, whatever the file allows; None to allow it.
+            read_only: Why nothing may be written, whatever the file allows; None to allow it.
 
         Raises:
-            StoreError: The file is missing or is no store.
+            StoreError: The file is missing or is no store, or the URL is a server's.
         """
-        path = Path(path)
-        store = cls(path, clock=clock, read_only=read_only)
-        if create:
-            await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())
-        store._reader = await ConnectionThread(path, write=False).start()
-        return store
+        return Opening(cls._open(path, create, clock, read_only))
 
-    @property
-    def form(self) -> Form:
-        """The form of the file."""
-        return self._reader.database.form
+    @classmethod
+    async def _open(
+        cls, path: str | Path, create: bool, clock: Clock, read_only: str | None
+    ) -> Store:
+        file = _file_of(path)
+        if not create and not file.exists() and file.parent.exists():
+            raise StoreError(
+                f"{path} does not exist; name a store that does, let `backscroll sync` make one,"
+                " or give create=True to make an empty one")
+        return await super().open(file, create=create, clock=clock, read_only=read_only)
 
-    @property
-    def read_only(self) -> str | None:
-        """Why no verb can write to this store, or None when they can."""
-        return self._read_only or self._reader.database.file_read_only
+    # -- sessions
 
-    async def read(
-        self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run a query function on the reading connection and return its result.
-
-        If the file must be opened again to see other programs' writes, this does so, and the
-        function may run twice.
+    async def create_session(
+        self,
+        agent: str,
+        model: str | Model | Mapping[str, Any] | None = None,
+        *,
+        parent: str | Session | None = None,
+        parent_message: str | None = None,
+        tool_call: str | None = None,
+        permissions: Iterable[PermissionRule] = (),
+        metadata: Mapping[str, Any] | None = None,
+        workspace: str | Path | None = None,
+        title: str | None = None,
+    ) -> Session:
+        """Make a session without messages.
 
         Args:
-            query: The function; its first argument is the database.
-            args: Its further positional arguments.
-            kwargs: Its keyword arguments.
+            agent: The agent that runs in it; it does not change later.
+            model: ``{provider_id, model_id, variant?}`` or ``provider/model``; None if it is
+                not known yet. Recorded messages that name another one replace it.
+            parent: The session that started this one as a subagent.
+            parent_message: The message of the parent that started it.
+            tool_call: The id of the parent's tool call that started it.
+            permissions: The session's own rules.
+            metadata: Anything else, as JSON.
+            workspace: The folder that the session is about.
+            title: Its title; without one it is the first line of the first prompt.
 
         Raises:
-            StoreError: The file is locked, damaged or missing; the message says what to do.
+            Invalid: A value cannot be stored; the message names it.
+            NotFound: The store has no such parent.
+            Refused: The store is read only.
         """
-        while True:
-            reader = self._reader
-            if reader.closed and not self._closed:
-                await self._reopen(reader)
-                continue
-            try:
-                work = partial(_looked_at, reader.database, query, *args, **kwargs)
-                return await reader.run(work)
-            except _Moved:
-                await self._reopen(reader)
-            except sqlite3.Error as error:
-                raise for_user(error, self.path) from error
+        from store.recorder.creating import Wanted, create
 
-    async def pulse(self) -> tuple[int, int]:
-        """Return what differs from the last call when another connection has written.
+        wanted = Wanted(
+            agent, model, parent=self._name(parent), parent_message=parent_message,
+            tool_call=tool_call, permissions=tuple(permissions), metadata=metadata,
+            workspace=None if workspace is None else str(workspace), title=title)
+        return await self.write(create, wanted, id=self.ids.mint("ses"), now=self.clock())
 
-        Own writes count as another connection's. Costs one hop and about 3 us of SQLite.
+    async def session(self, session: str | Session) -> Session:
+        """Return a session as it is now.
+
+        Args:
+            session: The session.
+
+        Raises:
+            NotFound: The store has no such session.
         """
-        (version,) = await self.read(_data_version)
-        return self._generation, version
+        from store.models import Session
+        from store.queries import sessions
+
+        return Session.of(await self.read(sessions.resolve, self._name(session)))
+
+    async def sessions(
+        self, filter: SessionFilter | str | None = None, *, before: Session | None = None,
+        limit: int = PAGE,
+    ) -> list[Session]:
+        """Return sessions, the one that changed last first; archived ones only if asked for.
+
+        Args:
+            filter: Which sessions: a ``SessionFilter``, or a query such as ``agent:codex`` or
+                ``is:archived`` (docs/search.md). None for all.
+            before: The last session of the page before; None for the first page.
+            limit: How many at most; a negative number means all.
+
+        Raises:
+            Invalid: The query cannot be read; the message says why.
+        """
+        from store.search.listed import sessions_asked_for
+
+        cursor = None if before is None else (before.updated_at, before.id)
+        return await self.read(
+            sessions_asked_for, filter, before=cursor, limit=limit, now=self.clock())
+
+    async def messages(
+        self, session: str | Session, *, view: View = "display"
+    ) -> list[UIMessage]:
+        """Return a session's messages, as the AI SDK's ``useChat`` takes them.
+
+        The same as ``backscroll export --to ui-messages``.
+
+        Args:
+            session: The session.
+            view: ``display`` without hidden and queued messages; ``context`` what the model
+                would be sent now; ``hidden`` with messages that a rewind hid; ``all``.
+
+        Raises:
+            NotFound: The store has no such session.
+        """
+        from store.exports.ui_messages import ui_messages
+
+        return await self.read(ui_messages, self._name(session), view=view)
+
+    def recorder(
+        self,
+        session: str | Session,
+        *,
+        policy: SavePolicy | None = None,
+        sdk: SdkVersion = 6,
+        problem: Callable[[str], None] | None = None,
+        unknown: Callable[[str], None] | None = None,
+    ) -> Opening[Recorder]:
+        """Record into a session; ``await`` it, or use it in ``async with``.
+
+        Args:
+            session: The session.
+            policy: When what was recorded is saved; at once by default.
+            sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
+            problem: Called with one line for each chunk that the SDK's reader would refuse.
+            unknown: Called with the type of each chunk that the SDK's reader would ignore.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: The session has a recorder, here or in another process.
+        """
+        from store.recorder.odd_chunks import no_report
+        from store.recorder.recorder import Recorder
+
+        return Opening(Recorder.open(
+            self, session=self._name(session), policy=policy, sdk=sdk,
+            problem=problem or no_report, unknown=unknown or no_report))
+
+    # -- verbs
+
+    async def fork(
+        self, session: str | Session, message: str | None = None, *, before: bool = False
+    ) -> Session:
+        """Make a session with the messages of another one up to a message.
+
+        Args:
+            session: The session.
+            message: The last message of the fork; None for the session's last one.
+            before: Leave the message out; it must be a prompt.
+
+        Raises:
+            NotFound: The store has no such session or message.
+            Refused: The session runs, or the message is hidden or queued.
+        """
+        from store.models import Session
+        from store.queries import sessions
+        from store.verbs.fork import fork
+        from store.verbs.naming import on_message
+
+        made = await self.write(
+            on_message, partial(fork, before=before, ids=self.ids, now=self.clock()),
+            self._name(session), message)
+        return Session.of(await self.read(sessions.resolve, made.session_id))
+
+    async def rewind(self, session: str | Session, message: str) -> Batch:
+        """Hide the messages after one; ``restore`` shows them again.
+
+        Args:
+            session: The session.
+            message: The last message that stays.
+
+        Raises:
+            NotFound: The store has no such session or message.
+            Refused: The session runs, or nothing comes after the message.
+        """
+        from store.verbs.naming import on_message
+        from store.verbs.rewind import rewind
+
+        return await self.write(
+            on_message, partial(rewind, now=self.clock()), self._name(session), message)
+
+    async def restore(self, session: str | Session, *, batch: int | None = None) -> Batch:
+        """Show the messages again that a rewind hid.
+
+        Args:
+            session: The session.
+            batch: ``hidden_at`` of the rewind; None for the newest.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: Nothing is hidden.
+        """
+        from store.verbs.naming import on_session
+        from store.verbs.rewind import restore
+
+        return await self.write(
+            on_session, partial(restore, batch=batch, now=self.clock()), self._name(session))
+
+    async def archive(self, session: str | Session) -> list[str]:
+        """Archive a session and its subagents; returns the ids of all that were archived.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: It is archived already.
+        """
+        return await self._shelve("archive", session)
+
+    async def unarchive(self, session: str | Session) -> list[str]:
+        """Take a session, and what was archived with it, out of the archive; returns their ids.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: It is not archived.
+        """
+        return await self._shelve("unarchive", session)
+
+    async def _shelve(self, verb: str, session: str | Session) -> list[str]:
+        from store.verbs import shelf
+        from store.verbs.naming import on_session
+
+        change = shelf.archive if verb == "archive" else shelf.unarchive
+        now = self.clock()
+        return await self.write(
+            on_session, lambda db, found: change(db, [found], now=now), self._name(session))
+
+    async def rename(self, session: str | Session, title: str) -> str:
+        """Give a session a title; returns it as it was stored, on one line.
+
+        Args:
+            session: The session.
+            title: The title.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: The title is empty, or the session has it already.
+        """
+        from store.verbs.marks import rename
+        from store.verbs.naming import on_session
+
+        return await self.write(
+            on_session, partial(rename, title=title, now=self.clock()), self._name(session))
+
+    async def delete(self, session: str | Session) -> list[str]:
+        """Delete a session and its subagents; returns their ids. ``undo`` brings them back.
+
+        Forks of it stay. The rows of the newest 20 deletions are kept for ``undo``.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: It runs, or is read from an agent's own files.
+        """
+        from store.verbs.delete import delete
+        from store.verbs.naming import on_session
+
+        self._refuse_recorded(await self.session(session))
+        return await self.write(
+            on_session, partial(delete, now=self.clock()), self._name(session))
+
+    def _refuse_recorded(self, session: Session) -> None:
+        from store.recorder.recorder import is_recorded
+
+        if is_recorded(self, session.id):
+            raise Refused(f"session {session.id} is being recorded; close its recorder first")
+
+    async def undo(self) -> Step:
+        """Take back the newest verb of this store, whoever did it.
+
+        Raises:
+            Refused: There is nothing to undo.
+        """
+        from store.verbs.undo import undo
+
+        return await self.write(undo, now=self.clock())
+
+    async def redo(self) -> Step:
+        """Do again what was undone last.
+
+        Raises:
+            Refused: There is nothing to redo, or another verb came in between.
+        """
+        from store.verbs.undo import redo
+
+        return await self.write(redo, now=self.clock())
+
+    # -- following and searching
+
+    def watch(self, session: str | Session | None = None, *, every: float = 0.1) -> Watch:
+        """Return the changes from now on, whoever makes them: ``async for change in ...``.
+
+        Call it in a running event loop. It ends when the store closes.
+
+        Args:
+            session: The session whose changes are wanted, by its whole id; None for all.
+            every: Seconds between two looks at the file.
+        """
+        from store.watch import Watch
+
+        self._refuse_closed()
+        watch = Watch(self, self._name(session), every)
+        self._watches |= {watch}
+        watch.begun.add_done_callback(lambda _: self._forget_watch(watch))
+        return watch
+
+    def _forget_watch(self, watch: Watch) -> None:
+        self._watches -= {watch}
 
     async def write(
         self, change: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a function in one transaction on the writing connection and return its result.
-
-        While another program writes, it waits for ``busy_timeout``. Cancelling a task that
-        waits here does not stop a transaction that has started.
+        """Run a function in one transaction; see ``AsyncDatabase``.
 
         Args:
             change: The function; its first argument is the database.
             args: Its further positional arguments.
             kwargs: Its keyword arguments.
+        """
+        # A watch that was made before a write of this store reports it.
+        for watch in self._watches:
+            await watch.ready()
+        return await super().write(change, *args, **kwargs)
+
+    async def search(
+        self, query: str, *, limit: int = PAGE, order: Order = "newest", cursor: str | None = None
+    ) -> Hits:
+        """Search all messages and titles.
+
+        Args:
+            query: Words, phrases and fields, as in docs/search.md.
+            limit: How many hits at most.
+            order: The ``newest`` first, or the ``best``.
+            cursor: ``Hits.cursor`` of the page before; None for the first page.
 
         Raises:
-            Refused: The store is read only, or locked for too long; the message says why.
-            StoreError: The file is damaged, or its disk full.
+            Invalid: The query asks for nothing or cannot be read; the message says why.
         """
-        if self._read_only is not None:
-            raise Refused(self._read_only)
-        writer = await self._writing()
-        database = writer.database
-        if database.read_only:
-            raise Refused(database.read_only)
-        try:
-            return await writer.run(lambda: in_transaction(database, change, *args, **kwargs))
-        except sqlite3.Error as error:
-            raise for_user(error, self.path, writing=True) from error
+        from store.language.query import parse
+        from store.search.searching import Searcher
 
-    def interrupt(self) -> None:
-        """Break off the query that the reading connection runs now."""
-        self._reader.interrupt()
+        self._refuse_closed()
+        asked = parse(query, now=self.clock())
+        if asked.problems:
+            raise Invalid(f"{query!r}: {asked.problems[0].message}")
+        if not asked:
+            raise Invalid("the query is empty; give at least a word")
+        async with self._changing:
+            if self._searcher is None:
+                self._searcher = await Searcher.open(self.path)
+        return await self._searcher.hits(asked, limit=limit, order=order, cursor=cursor)
 
     async def close(self) -> None:
-        """Close both connections and their threads; twice does no harm."""
-        if self._closed:
-            return
-        self._closed = True
-        self._reader.interrupt()
-        async with self._changing:
-            await self._close_threads()
+        """Close the store; what was recorded and not saved is lost, so close recorders first."""
+        await super().close()
+        if self._searcher is not None:
+            await self._searcher.close()
 
-    async def _close_threads(self) -> None:
-        # The writer last: only a writing connection can take away the -wal it has made.
-        try:
-            await self._reader.close()
-        finally:
-            if self._writer is not None:
-                await self._writer.close()
+    def _name(self, session: Any) -> Any:
+        from store.models import session_id_of
 
-    async def __aenter__(self) -> Self:
-        """Return the store."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the store."""
-        await self.close()
-
-    async def _reopen(self, stale: ConnectionThread) -> None:
-        async with self._changing:
-            if self._reader is not stale or self._closed:
-                return
-            fresh = await ConnectionThread(self.path, write=False).start()
-            self._reader = fresh
-            self._generation += 1
-            await stale.close()
-
-    @asynccontextmanager
-    async def none_open(self) -> AsyncIterator[None]:
-        """Close every connection for a while, as one that is open holds on to its ``-wal``.
-
-        SQLite lets all connections of a process to one file share what it has beside it,
-        even what has been deleted. Whoever reads meanwhile waits.
-
-        Raises:
-            StoreError: What is there now is no store; a later read tries again.
-        """
-        async with self._changing:
-            if not self._closed:
-                await self._close_threads()
-                self._writer = None
-            yield
-            if not self._closed:
-                self._reader = await ConnectionThread(self.path, write=False).start()
-                self._generation += 1
-
-    async def _writing(self) -> ConnectionThread:
-        async with self._changing:
-            if self._writer is not None and self._writer.database.moved():
-                stale, self._writer = self._writer, None
-                await stale.close()
-            if self._writer is None:
-                try:
-                    self._writer = await ConnectionThread(self.path, write=True).start()
-                except StoreError as error:
-                    raise Refused(str(error)) from error
-            return self._writer
+        return None if session is None else session_id_of(session)
 
 
-def _data_version(database: Database) -> tuple[int]:
-    (version,) = database.connection.execute("PRAGMA data_version").fetchall()[0]
-    return (version,)
+def _file_of(path: str | Path) -> Path:
+    """Return the file that a path or URL names.
 
+    Raises:
+        StoreError: It is the URL of something that cannot be opened.
+    """
+    if isinstance(path, Path):
+        return path
+    scheme, slashes, rest = path.partition("://")
+    if not slashes or "/" in scheme:
+        return Path(path)
+    if scheme == "sqlite":
+        return Path(rest.removeprefix("/"))
+    from store.engine.opening import NO_SERVER_STORE
+    from store.engine.server_url import server_url
 
-def _looked_at(
-    database: Database,
-    query: Callable[Concatenate[Database, P], T],
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> T:
-    """Run a query on a file that has not moved, before or (where it failed) meanwhile."""
-    if database.moved():
-        raise _Moved
-    try:
-        return query(database, *args, **kwargs)
-    except sqlite3.DatabaseError:
-        if database.moved():
-            raise _Moved from None
-        raise
+    url = server_url(path)
+    if url is not None:
+        raise StoreError(f"{url}: {NO_SERVER_STORE}")
+    raise StoreError(f"{scheme}:// cannot be opened; give the path of a SQLite file")

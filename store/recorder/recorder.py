@@ -7,24 +7,47 @@ each chunk of the answer with ``feed``, and close it.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterable, Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from weakref import WeakValueDictionary
 
-from store.errors import BackscrollError, Refused
+from store.engine.async_database import AsyncDatabase
+from store.errors import BackscrollError, Invalid, Refused
+from store.queries import sessions
 from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Procedure
 from store.recorder.recording import Recording, delta_size, user_message
-from store.store import Store
+from store.system.paths import real_path
 
 T = TypeVar("T")
 _RETRY_S = 1.0
 _EARLY_S = 0.001
 """A chunk that comes so shortly before a save is due starts it."""
+
+
+_RECORDERS: WeakValueDictionary[tuple[str, str], Recorder] = WeakValueDictionary()
+"""The open recorders of this process, by file and session; one that nobody holds is gone."""
+_CLAIMING = threading.Lock()
+
+
+def _key(store: AsyncDatabase, session_id: str) -> tuple[str, str]:
+    return str(real_path(store.path)), session_id
+
+
+def is_recorded(store: AsyncDatabase, session_id: str) -> bool:
+    """Return whether a recorder of this process is open for a session.
+
+    Args:
+        store: The store.
+        session_id: The session's id.
+    """
+    return _key(store, session_id) in _RECORDERS
 
 
 class Recorder:
@@ -34,7 +57,7 @@ class Recorder:
     store, what is fed waits; ``flush``, ``finish`` and ``close`` raise what hinders it then.
     """
 
-    def __init__(self, store: Store, recording: Recording) -> None:
+    def __init__(self, store: AsyncDatabase, recording: Recording) -> None:
         """Use ``open``."""
         self._store = store
         self._recording = recording
@@ -44,6 +67,7 @@ class Recorder:
         self._saving: asyncio.Task[None] | None = None
         self._in_background = False
         self._closed = False
+        self._claimed: tuple[str, str] | None = None
         self._timer_s = None
         if recording.policy.save_on == "chunk":
             self._timer_s = recording.policy.save_buffer_ms / 1000
@@ -51,7 +75,7 @@ class Recorder:
     @classmethod
     async def open(
         cls,
-        store: Store,
+        store: AsyncDatabase,
         *,
         session: str | None = None,
         agent: str = "unknown",
@@ -77,15 +101,45 @@ class Recorder:
 
         Raises:
             NotFound: No session has this name.
-            Refused: The store is read only, or another process records this session.
+            Refused: The store is read only, or this session has a recorder already, here or in
+                another process.
         """
         recording = Recording(
             policy=policy, sdk=sdk, clock=store.clock, ids=store.ids,
             problem=problem, unknown=unknown,
         )
         recorder = cls(store, recording)
-        await recorder._run(recording.start(session, agent=agent, workspace=workspace))
+        if session is not None:
+            session = (await store.read(sessions.resolve, session)).id
+            recorder._claim(session)
+        try:
+            await recorder._run(recording.start(session, agent=agent, workspace=workspace))
+        except BaseException:
+            recorder._release()
+            raise
+        if session is None:
+            recorder._claim(recording.session_id)
         return recorder
+
+    def _claim(self, session_id: str) -> None:
+        """Take a session for this recorder.
+
+        Raises:
+            Refused: Another recorder of this process has it.
+        """
+        key = _key(self._store, session_id)
+        with _CLAIMING:
+            if key in _RECORDERS:
+                raise Refused(
+                    f"session {session_id} is being recorded by this process already; use that"
+                    " recorder, or close it first")
+            _RECORDERS[key] = self
+            self._claimed = key
+
+    def _release(self) -> None:
+        with _CLAIMING:
+            if self._claimed is not None and _RECORDERS.get(self._claimed) is self:
+                del _RECORDERS[self._claimed]
 
     @property
     def session_id(self) -> str:
@@ -208,7 +262,8 @@ class Recorder:
             size: Its bytes on the wire, where known.
 
         Raises:
-            ValueError: It is no chunk.
+            Invalid: It is no chunk.
+            Refused: The recorder is closed.
         """
         recording = self._recording
         # Nothing to wait for where no save runs, or one that has its rows already.
@@ -216,8 +271,8 @@ class Recorder:
         if free and recording.grow(chunk):
             recording.waiting += size or delta_size(chunk)
             now = recording.waiting >= recording.full
-        elif not isinstance(chunk.get("type"), str):
-            raise ValueError("a chunk must be an object with a type")
+        elif not isinstance(chunk, dict) or not isinstance(chunk.get("type"), str):
+            raise Invalid("a chunk must be an object with a type")
         elif free and not recording.needs_store(chunk):
             now = recording.absorb(chunk, size)
         else:
@@ -316,6 +371,7 @@ class Recorder:
             self._stop_timer()
             await self._run(self._recording.close())
             self._closed = True
+            self._release()
 
     async def __aenter__(self) -> Self:
         """Return the recorder."""
@@ -375,6 +431,10 @@ class Recorder:
 
     async def _run(self, procedure: Procedure[T]) -> T:
         store = self._store
+        if self._closed:
+            raise Refused(
+                f"the recorder of session {self.session_id} is closed; open another one with"
+                " Store.recorder")
         try:
             operation = next(procedure)
             while True:

@@ -18,7 +18,8 @@ _DEFAULT_TITLE = "New Chat"
 
 _INSERT_SESSION = (
     "INSERT INTO chat_sessions(id, agent, workspace_root, model_json, metadata_json, created_at,"
-    " updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)"
+    " updated_at, parent_id, parent_message_id, permissions_json)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9)"
 )
 _INSERT_MESSAGE = (
     "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at)"
@@ -49,6 +50,7 @@ class NewSession:
 
     Attributes:
         workspace: The folder that it is about; None for none.
+        parent: The session that started it; None for none.
     """
 
     id: str
@@ -56,12 +58,17 @@ class NewSession:
     workspace: str | None
     metadata_json: str
     at: int
+    model_json: str = dump(UNKNOWN_MODEL)
+    parent: str | None = None
+    parent_message: str | None = None
+    permissions_json: str = "[]"
 
 
 def insert_session(db: Database, session: NewSession) -> None:
     """Make a session without messages."""
-    parameters = (session.id, session.agent, session.workspace, dump(UNKNOWN_MODEL),
-                  session.metadata_json, session.at)
+    parameters = (session.id, session.agent, session.workspace, session.model_json,
+                  session.metadata_json, session.at, session.parent, session.parent_message,
+                  session.permissions_json)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
     db.connection.execute(_INSERT_SESSION, numbered)
     log_change(db, session.id, None, session.at)

@@ -6,7 +6,7 @@ them. The screen and the command line neutralise what they draw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
@@ -129,6 +129,26 @@ class SessionHits:
     row: ListRow
     hits: list[Hit] = field(default_factory=list)
     more: int = 0
+
+
+class Hits(list[Hit]):
+    """Hits in the order of their search.
+
+    Attributes:
+        cursor: Continues behind the last hit; None if there are no more.
+        why: Why not everything was searched; "" where everything was.
+    """
+
+    def __init__(self, hits: Iterable[Hit], cursor: str | None = None, why: str = "") -> None:
+        """Take the hits.
+
+        Args:
+            hits: The hits.
+            cursor: Of the next page.
+            why: Why not everything was searched.
+        """
+        super().__init__(hits)
+        self.cursor, self.why = cursor, why
 
 
 @dataclass(slots=True)

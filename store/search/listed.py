@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database
-from store.language.query import Query
+from store.errors import Invalid
+from store.language.query import Query, parse
+from store.models import Session
 from store.queries.listing import rowids_of
 from store.queries.listing_filter import ListFilterTest
 from store.queries.matching_sessions import asks_for_activity
-from store.queries.sessions import Cursor, SessionFilter
+from store.queries.sessions import Cursor, SessionFilter, get, page
 from store.queries.summaries import Keep, Summary, summaries
 
 if TYPE_CHECKING:
@@ -78,6 +80,32 @@ class Listed:
             found = step or found
         self.why = found.why
         return lambda _: found.ids
+
+
+def sessions_asked_for(
+    db: Database, asked: SessionFilter | str | None, *, before: Cursor | None, limit: int, now: int
+) -> list[Session]:
+    """Return a page of sessions, newest first.
+
+    Args:
+        db: The store.
+        asked: A filter, a query as it is typed, or None for all that are not archived.
+        before: ``(updated_at, id)`` of the last session of the page before.
+        limit: How many at most; a negative number means all.
+        now: The present, epoch ms.
+
+    Raises:
+        Invalid: The query cannot be read.
+    """
+    if not isinstance(asked, str):
+        found = page(db, asked or SessionFilter(), before=before, limit=limit)
+        return [Session.of(row) for row in found]
+    query = parse(asked, now=now)
+    if query.problems:
+        raise Invalid(f"{asked!r}: {query.problems[0].message}")
+    wanted = Listed(db, query, SessionFilter(), now)
+    rows = (get(db, one["id"]) for one in wanted.page(before, None if limit < 0 else limit))
+    return [Session.of(row) for row in rows if row is not None]
 
 
 def _asks_for_archived(query: Query) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database
 from store.engine.transactions import for_user
+from store.errors import StoreError
 from store.language.query import Query
-from store.search.hits import Order, Update
+from store.search.hits import Hits, Order, Update, order_of
 from store.search.index.reading import Index, IndexUnusable, open_index
 from store.search.running import (
     PAGE,
@@ -53,7 +54,7 @@ class Searcher:
         self._thread: ConnectionThread
         self._index: Index | None = None
         self._current: object | None = None
-        self._running = asyncio.Lock()
+        self._running, self._finding = asyncio.Lock(), asyncio.Lock()
         self._closed = False
 
     @classmethod
@@ -115,6 +116,32 @@ class Searcher:
             lambda db, index: Run(db, request, index).steps()
         ):
             yield update
+
+    async def hits(
+        self, query: Query, *, order: Order = "newest", limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> Hits:
+        """Return a page of hits; calls of several tasks are taken one after the other.
+
+        Args:
+            query: What is searched for.
+            order: ``newest`` hits first, or the ``best``.
+            limit: How many hits at most.
+            cursor: Of the page before; None for the first.
+
+        Raises:
+            StoreError: The store cannot be read, or the cursor is none of this search.
+        """
+        async with self._finding:
+            last: Update | None = None
+            request = Request(query, order, limit, cursor, counting=False)
+            async for update in self.run(request):
+                last = update
+        if last is None:
+            raise StoreError(f"the search of {self.path} was ended; search again")
+        found = sorted(last.page.hits, key=lambda hit: order_of(
+            hit.score if order == "best" else 0.0, hit.place))
+        return Hits(found, last.page.cursor, last.coverage.why)
 
     async def sessions(
         self, query: Query, *, helpers: bool = True

@@ -1,10 +1,9 @@
-"""The rows of a fork: whether they have changed, and where they are while it is undone."""
+"""Rows of sessions outside the three tables: of undone forks, and of deleted sessions."""
 
 from __future__ import annotations
 
 from store.engine.database import Database
-from store.verbs.guards import require_session
-from store.verbs.log import undone_table
+from store.verbs.log import Kept, kept_table
 
 
 def columns_of(db: Database, table: str) -> list[str]:
@@ -28,8 +27,8 @@ def fingerprint(db: Database, session_id: str) -> str:
     return f"{messages} {newest} {parts} {touched} {children}"
 
 
-def _kept_tables(db: Database) -> dict[str, str]:
-    """Return the tables of a fork's rows, each with its column of the session's id."""
+def kept_tables(db: Database) -> dict[str, str]:
+    """Return the tables of a session's rows, each with its column of the session's id."""
     tables = {"chat_sessions": "id", "chat_messages": "session_id", "chat_parts": "session_id"}
     return tables | {"attachments": "session_id"} if db.form.name == "own" else tables
 
@@ -61,37 +60,44 @@ def why_kept(db: Database, session_id: str, made_as: str | None) -> str | None:
     return f"the fork {what}, so it stays; it can be archived instead"
 
 
-def take_back(db: Database, seq: int, session_id: str) -> None:
-    """Undo a fork: its rows leave the tables, and are kept for redo.
+def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") -> None:
+    """Move a session's rows out of the three tables.
 
     Args:
         db: The store.
-        seq: The fork's log entry.
-        session_id: The fork.
+        seq: The entry of the verb log that they belong to.
+        session_id: The session.
+        kept: Why they are kept.
     """
-    for table, column in _kept_tables(db).items():
+    tables = kept_tables(db)
+    for table, column in tables.items():
         db.connection.execute(
-            f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"
+            f"INSERT INTO {kept_table(db, table, kept)} SELECT $1, * FROM main.{table}"
             f" WHERE {column} = $2",
             {"1": seq, "2": session_id},
         )
-    db.connection.execute("DELETE FROM chat_sessions WHERE id = $1", {"1": session_id})
+    # A host's tables may be without ON DELETE CASCADE.
+    for table, column in reversed(tables.items()):
+        db.connection.execute(f"DELETE FROM {table} WHERE {column} = $1", {"1": session_id})
 
 
-def bring_back(db: Database, seq: int, session_id: str) -> None:
-    """Redo a fork: the very rows that undo took out.
+def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
+    """Move the rows of a verb back to the three tables; returns the ids of their sessions.
 
     Args:
         db: The store.
-        seq: The fork's log entry.
-        session_id: The fork.
+        seq: The entry of the verb log that they belong to.
+        kept: Why they were kept.
     """
-    for table in _kept_tables(db):
-        kept = undone_table(db, table)
+    source = kept_table(db, "chat_sessions", kept)
+    found = db.connection.execute(
+        f"SELECT id FROM {source} WHERE verb_seq = $1 ORDER BY rowid", {"1": seq}).fetchall()
+    for table in kept_tables(db):
+        rows = kept_table(db, table, kept)
         names = ", ".join(f'"{name}"' for name in columns_of(db, table))
         db.connection.execute(
-            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {kept} WHERE verb_seq = $1",
+            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {rows} WHERE verb_seq = $1",
             {"1": seq},
         )
-        db.connection.execute(f"DELETE FROM {kept} WHERE verb_seq = $1", {"1": seq})
-    require_session(db, session_id)
+        db.connection.execute(f"DELETE FROM {rows} WHERE verb_seq = $1", {"1": seq})
+    return [row[0] for row in found]

@@ -63,10 +63,20 @@ def log_schema(db: Database) -> str:
     return BESIDE
 
 
-def undone_table(db: Database, table: str) -> str:
-    """Return the table that keeps a fork's rows while it is undone, made when missing."""
+Kept = Literal["undone", "deleted"]
+"""``undone``: rows of forks that were undone; ``deleted``: of sessions that were deleted."""
+
+
+def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
+    """Return the table that keeps rows outside the three tables, made when missing.
+
+    Args:
+        db: The store, inside a write transaction.
+        table: The table that the rows are from.
+        kept: Why they are kept.
+    """
     where = log_schema(db)
-    name = f"{where}.undone_{table}"
+    name = f"{where}.{kept}_{table}"
     db.connection.execute(
         f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
     )
@@ -153,6 +163,20 @@ def set_state(db: Database, seq: int, state: State) -> None:
     """
     db.connection.execute(
         f"UPDATE {log_schema(db)}.verb_log SET state = $1 WHERE seq = $2", {"1": state, "2": seq}
+    )
+
+
+def set_edits(db: Database, seq: int, edits_json: str) -> None:
+    """Set the cell edits of an entry that was just recorded.
+
+    Args:
+        db: The store.
+        seq: The log entry's number.
+        edits_json: As ``store.verbs.cells`` dumps them.
+    """
+    db.connection.execute(
+        f"UPDATE {log_schema(db)}.verb_log SET edits_json = $1 WHERE seq = $2",
+        {"1": edits_json, "2": seq},
     )
 
 

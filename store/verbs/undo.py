@@ -8,6 +8,8 @@ from store.engine.database import Database
 from store.errors import Refused
 from store.verbs import fork_rows, rollups
 from store.verbs.cells import CellEdit, apply_edit, load_edits
+from store.verbs.delete import GONE, bring_back_deleted, take_out
+from store.verbs.guards import require_session
 from store.verbs.log import LogEntry, newest_done, note_change, oldest_undone, set_state
 
 
@@ -51,6 +53,9 @@ def undo(db: Database, *, now: int) -> Step:
             return Step(entry.verb, entry.summary, made if there else entry.session_id, reason)
         fork_rows.take_back(db, entry.seq, made)
         note_change(db, made, now)
+    if entry.verb == "delete" and not bring_back_deleted(db, entry.seq, now):
+        set_state(db, entry.seq, "kept")
+        return Step(entry.verb, entry.summary, entry.session_id, GONE)
     _apply(db, entry, edits, now)
     set_state(db, entry.seq, "undone")
     return Step(entry.verb, entry.summary, entry.session_id)
@@ -70,8 +75,11 @@ def redo(db: Database, *, now: int) -> Step:
     if entry is None:
         raise Refused("there is nothing to redo")
     if entry.created_session is not None:
-        fork_rows.bring_back(db, entry.seq, entry.created_session)
+        fork_rows.bring_back(db, entry.seq)
+        require_session(db, entry.created_session)
         note_change(db, entry.created_session, now)
+    if entry.verb == "delete":
+        take_out(db, entry.seq, entry.session_id, now)
     _apply(db, entry, load_edits(entry.edits_json), now)
     set_state(db, entry.seq, "done")
     return Step(entry.verb, entry.summary, entry.created_session or entry.session_id)

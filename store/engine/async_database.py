@@ -1,0 +1,260 @@
+"""A store file in an event loop: one hop to a thread for each operation."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from store.engine.connection_thread import ConnectionThread
+from store.engine.database import Database, Form, in_transaction, open_database
+from store.engine.transactions import for_user
+from store.errors import Refused, StoreError
+from store.ids import IdMinter
+from store.system.clock import Clock, system_clock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Moved(Exception):
+    """The file must be opened again to see what is in it now."""
+
+
+class AsyncDatabase:
+    """An open store file, with one thread for reading and one for writing.
+
+    Query functions take the ``Database`` first: ``await store.read(sessions.page, ...)``.
+    Writes of other processes are seen by the next read. ``async with await Store.open(...)``
+    closes it. ``store.store.Store`` adds what hosts use.
+    """
+
+    def __init__(
+        self, path: Path, *, clock: Clock = system_clock, read_only: str | None = None
+    ) -> None:
+        """Name a store; ``open`` makes one that is ready.
+
+        Args:
+            path: The SQLite file.
+            clock: Returns the present as epoch ms.
+            read_only: Why ``write`` refuses; None to allow it.
+        """
+        self.path = path
+        self.clock = clock
+        self.ids = IdMinter(clock)
+        self._read_only = read_only
+        self._reader: ConnectionThread
+        self._writer: ConnectionThread | None = None
+        self._changing = asyncio.Lock()
+        self._generation = 0
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls, path: str | Path, *, create: bool = False, clock: Clock = system_clock,
+        read_only: str | None = None,
+    ) -> Self:
+        """Open a store file.
+
+        Args:
+            path: The SQLite file. ``~`` is not expanded.
+            create: Make it, with our schema, where it is missing; migrate it where it is old.
+            clock: Returns the present as epoch ms.
+            read_only: Why ``write`` refuses, whatever the file allows; None to allow it.
+
+        Raises:
+            StoreError: The file is missing or is no store.
+        """
+        path = Path(path)
+        store = cls(path, clock=clock, read_only=read_only)
+        if create:
+            await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())
+        store._reader = await ConnectionThread(path, write=False).start()
+        return store
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    @property
+    def form(self) -> Form:
+        """The form of the file."""
+        return self._reader.database.form
+
+    @property
+    def read_only(self) -> str | None:
+        """Why no verb can write to this store, or None when they can."""
+        return self._read_only or self._reader.database.file_read_only
+
+    async def read(
+        self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query function on the reading connection and return its result.
+
+        If the file must be opened again to see other programs' writes, this does so, and the
+        function may run twice.
+
+        Args:
+            query: The function; its first argument is the database.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
+
+        Raises:
+            StoreError: The file is locked, damaged or missing; the message says what to do.
+        """
+        while True:
+            self._refuse_closed()
+            reader = self._reader
+            if reader.closed and not self._closed:
+                await self._reopen(reader)
+                continue
+            try:
+                work = partial(_looked_at, reader.database, query, *args, **kwargs)
+                return await reader.run(work)
+            except _Moved:
+                await self._reopen(reader)
+            except sqlite3.Error as error:
+                raise for_user(error, self.path) from error
+
+    async def pulse(self) -> tuple[int, int]:
+        """Return what differs from the last call when another connection has written.
+
+        Own writes count as another connection's. Costs one hop and about 3 us of SQLite.
+        """
+        (version,) = await self.read(_data_version)
+        return self._generation, version
+
+    async def write(
+        self, change: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a function in one transaction on the writing connection and return its result.
+
+        While another program writes, it waits for ``busy_timeout``. Cancelling a task that
+        waits here does not stop a transaction that has started.
+
+        Args:
+            change: The function; its first argument is the database.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
+
+        Raises:
+            Refused: The store is read only, or locked for too long; the message says why.
+            StoreError: The file is damaged, or its disk full.
+        """
+        self._refuse_closed()
+        if self._read_only is not None:
+            raise Refused(self._read_only)
+        writer = await self._writing()
+        database = writer.database
+        if database.read_only:
+            raise Refused(database.read_only)
+        try:
+            return await writer.run(lambda: in_transaction(database, change, *args, **kwargs))
+        except sqlite3.Error as error:
+            raise for_user(error, self.path, writing=True) from error
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreError(f"the store {self.path} is closed; open it again")
+
+    def interrupt(self) -> None:
+        """Break off the query that the reading connection runs now."""
+        self._reader.interrupt()
+
+    async def close(self) -> None:
+        """Close both connections and their threads; twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True
+        self._reader.interrupt()
+        async with self._changing:
+            await self._close_threads()
+
+    async def _close_threads(self) -> None:
+        # The writer last: only a writing connection can take away the -wal it has made.
+        try:
+            await self._reader.close()
+        finally:
+            if self._writer is not None:
+                await self._writer.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the store."""
+        await self.close()
+
+    async def _reopen(self, stale: ConnectionThread) -> None:
+        async with self._changing:
+            if self._reader is not stale or self._closed:
+                return
+            fresh = await ConnectionThread(self.path, write=False).start()
+            self._reader = fresh
+            self._generation += 1
+            await stale.close()
+
+    @asynccontextmanager
+    async def none_open(self) -> AsyncIterator[None]:
+        """Close every connection for a while, as one that is open holds on to its ``-wal``.
+
+        SQLite lets all connections of a process to one file share what it has beside it,
+        even what has been deleted. Whoever reads meanwhile waits.
+
+        Raises:
+            StoreError: What is there now is no store; a later read tries again.
+        """
+        async with self._changing:
+            if not self._closed:
+                await self._close_threads()
+                self._writer = None
+            yield
+            if not self._closed:
+                self._reader = await ConnectionThread(self.path, write=False).start()
+                self._generation += 1
+
+    async def _writing(self) -> ConnectionThread:
+        async with self._changing:
+            if self._writer is not None and self._writer.database.moved():
+                stale, self._writer = self._writer, None
+                await stale.close()
+            if self._writer is None:
+                try:
+                    self._writer = await ConnectionThread(self.path, write=True).start()
+                except StoreError as error:
+                    raise Refused(str(error)) from error
+            return self._writer
+
+
+def _data_version(database: Database) -> tuple[int]:
+    (version,) = database.connection.execute("PRAGMA data_version").fetchall()[0]
+    return (version,)
+
+
+def _looked_at(
+    database: Database,
+    query: Callable[Concatenate[Database, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a query on a file that has not moved, before or (where it failed) meanwhile."""
+    if database.moved():
+        raise _Moved
+    try:
+        return query(database, *args, **kwargs)
+    except sqlite3.DatabaseError:
+        if database.moved():
+            raise _Moved from None
+        raise

@@ -1,0 +1,217 @@
+"""What changes in a store, for programs that follow it: ``async for change in store.watch()``.
+
+The file is polled: ``PRAGMA data_version`` first, and the rest only when that moved. A library
+logs its changes (``store.engine.changes``). In a host's file the sessions' rows are compared,
+and the newest messages and parts, which are the ones that an agent writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from store.engine import changes
+from store.engine.async_database import AsyncDatabase
+from store.engine.changes import Moved
+from store.engine.database import Database
+from store.errors import BackscrollError, Invalid
+
+NEWEST = 256
+"""Rows at the end of a host's tables whose times are compared."""
+_SHARE = 9
+"""The time between two looks is at least so many times what a look took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that was written to a store.
+
+    Attributes:
+        session_id: The session that changed, came or went. None if that is not known: read
+            everything again that you show.
+        message_ids: The messages that changed. None for the session's own row, or if that is
+            not known.
+    """
+
+    session_id: str | None
+    message_ids: frozenset[str] | None = None
+
+
+Tail = dict[int, tuple[Any, ...]]
+
+
+@dataclass(slots=True)
+class Position:
+    """How far a store was read.
+
+    Attributes:
+        version: ``PRAGMA data_version`` then.
+        seq: The newest entry of a library's log of changes.
+        sessions: Of a host's file: by session the columns that are compared.
+        tails: Of a host's file: by table the newest rows, by rowid.
+    """
+
+    version: int
+    seq: int = 0
+    sessions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    tails: dict[str, Tail] = field(default_factory=dict)
+
+
+def look(db: Database, before: Position | None) -> tuple[Position, Moved]:
+    """Return where a store is now, and what changed since it was there.
+
+    Args:
+        db: The store.
+        before: The position of the last look; None for the first one.
+    """
+    with _snapshot(db.connection) as connection:
+        seq, moved = changes.since(db, before.seq) if before else (changes.newest(db), Moved())
+        position = Position(0, seq)
+        if db.form.name != "own":
+            position.sessions = _sessions(connection)
+            tables = [name for name in _TAILS if _has_rowids(connection, name)]
+            position.tails = {
+                name: _tail(connection, name, before.tails.get(name) if before else None)
+                for name in tables
+            }
+            moved = _differences(before, position) if before else moved
+        # Last, as a transaction sees one version from its first read on.
+        (position.version,) = connection.execute("PRAGMA data_version").fetchone()
+    return position, moved
+
+
+@contextlib.contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN")
+    try:
+        yield connection
+    finally:
+        connection.execute("COMMIT")
+
+
+def _sessions(connection: sqlite3.Connection) -> dict[str, tuple[Any, ...]]:
+    rows = connection.execute(
+        "SELECT id, updated_at, archived_at, total_tokens FROM chat_sessions")
+    return {row[0]: row[1:] for row in rows}
+
+
+_TAILS = {
+    "chat_messages": "session_id, id, updated_at, metadata_json",
+    "chat_parts": "session_id, message_id, updated_at, length(data_json)",
+}
+
+
+def _has_rowids(connection: sqlite3.Connection, table: str) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE name = $1 AND type = 'table'"
+        " AND upper(sql) NOT LIKE '%WITHOUT%ROWID%'", {"1": table}
+    ).fetchone()
+    return found is not None
+
+
+def _tail(connection: sqlite3.Connection, table: str, before: Tail | None) -> Tail:
+    (last,) = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()
+    since = min(max(before, default=0) if before else last, last) - NEWEST
+    rows = connection.execute(
+        f"SELECT rowid, {_TAILS[table]} FROM {table} WHERE rowid > $1", {"1": since})
+    return {row[0]: (row[1], row[2], row[3], hash(row[4])) for row in rows}
+
+
+def _differences(before: Position, now: Position) -> Moved:
+    moved = Moved()
+    for table, tail in now.tails.items():
+        old = before.tails.get(table, {})
+        least = max(old, default=0) - NEWEST
+        for rowid in tail.keys() | old.keys():
+            if rowid > least and tail.get(rowid) != old.get(rowid):
+                session_id, message_id, *_ = tail.get(rowid) or old[rowid]
+                moved.add(session_id, message_id)
+    for session_id in before.sessions.keys() | now.sessions.keys():
+        was, is_now = before.sessions.get(session_id), now.sessions.get(session_id)
+        if was != is_now and (was is None or is_now is None or session_id not in moved.sessions):
+            moved.add(session_id, None)
+    moved.vague = not moved.sessions
+    return moved
+
+
+class Watch:
+    """The changes of a store from the call of ``Store.watch`` on; ends when the store closes."""
+
+    def __init__(self, store: AsyncDatabase, session_id: str | None, every: float) -> None:
+        """Begin; the position is read in the background.
+
+        Args:
+            store: The store.
+            session_id: The session whose changes are wanted; None for all.
+            every: Seconds between two looks.
+        """
+        if every <= 0:
+            raise Invalid("every must be more than 0 seconds")
+        self._store, self._session_id, self._every = store, session_id, every
+        self._found: deque[Change] = deque()
+        self._pause = every
+        self._pulse: tuple[int, int] | None = None
+        self._position: Position | None = None
+        self.begun = asyncio.ensure_future(self._begin())
+        self.begun.add_done_callback(_retrieved)
+
+    async def _begin(self) -> None:
+        generation, _ = await self._store.pulse()
+        position, _ = await self._store.read(look, None)
+        self._position, self._pulse = position, (generation, position.version)
+
+    async def ready(self) -> None:
+        """Wait until the position is known from which changes are reported."""
+        await asyncio.shield(self.begun)
+
+    def __aiter__(self) -> Watch:
+        """Return itself."""
+        return self
+
+    async def __anext__(self) -> Change:
+        """Return the next change, once there is one.
+
+        Raises:
+            StoreError: The file cannot be read any more.
+        """
+        while not self._found:
+            if self._store.closed:
+                raise StopAsyncIteration
+            try:
+                await self.ready()
+                await self._look()
+            except BackscrollError:
+                if not self._store.closed:
+                    raise
+            if not self._found:
+                await asyncio.sleep(self._pause)
+        return self._found.popleft()
+
+    async def _look(self) -> None:
+        pulse = await self._store.pulse()
+        if pulse == self._pulse:
+            return
+        began = time.monotonic()
+        position, moved = await self._store.read(partial(look, before=self._position))
+        self._pause = max(self._every, _SHARE * (time.monotonic() - began))
+        self._position, self._pulse = position, (pulse[0], position.version)
+        wanted = self._session_id
+        if moved.vague and not moved.sessions:
+            self._found.append(Change(wanted))
+        for session_id, messages in moved.sessions.items():
+            if wanted in (None, session_id):
+                ids = None if messages is None else frozenset(messages)
+                self._found.append(Change(session_id, ids))
+
+
+def _retrieved(task: asyncio.Task[None]) -> None:
+    """Keep asyncio from warning of an error that nobody waited for."""
+    if not task.cancelled():
+        task.exception()
