@@ -12,20 +12,24 @@ from pathlib import Path
 from store.engine.database import Database
 from store.engine.server_url import Root, as_root
 from store.sources.base.one_file import is_one_file, is_spare_copy, name_order
-from store.sources.base.protocol import Unit
+from store.sources.base.protocol import Source, Unit
 from store.sync.jsontext import clean
 
 
-def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
+def each_once(source: Source, units: Iterable[Unit]) -> Iterator[Unit]:
     """Yield units without duplicates, whose first file is another unit's, or a copy of it.
 
     Units with the same path are parts of one file, such as sessions in a database.
+
+    Args:
+        source: Whose units they are.
+        units: The units.
     """
     kept: dict[int, Unit] = {}
     by_inode: dict[int, int] = {}
     for place, unit in enumerate(units):
         first = unit.stamps[0] if unit.stamps else None
-        if first is not None and is_spare_copy(first.path):
+        if first is not None and not source.knows_copies and is_spare_copy(first.path):
             continue
         kept[place] = unit
         if first is None or not first.inode:

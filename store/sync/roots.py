@@ -92,7 +92,7 @@ def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Un
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).units_on(root, problems)
-    return each_once(source.units(root, problems))
+    return each_once(source, source.units(root, problems))
 
 
 def read(source: Source, root: Root, unit: Unit) -> Reading:

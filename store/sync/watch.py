@@ -229,7 +229,7 @@ class Watch:
         found: list[Unit] | None = None
         if isinstance(source, FollowedSource) and isinstance(root, Path):
             listed = source.units_at(root, paths)
-            found = None if listed is None else list(each_once(listed))
+            found = None if listed is None else list(each_once(source, listed))
         beside = depending.read_with(self.database, source.kind, root, paths)
         went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
         if found is None or went or not beside <= {units.key_of(unit) for unit in found}:

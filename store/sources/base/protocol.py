@@ -316,6 +316,8 @@ class Source(Protocol):
     """The program's name, for people."""
     version: int = 1
     """Raised when the mapping changes: the next sync then reads everything again."""
+    knows_copies: bool = False
+    """Whether a copy of a file names the session of its original, by whatever name it has."""
     program: Program | None = None
     """The program whose processes run the sessions; None where it has no name to tell it by."""
     variables: tuple[str, ...] = ()

@@ -44,6 +44,7 @@ class ClaudeCodeSource(FileSource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
+    knows_copies = True
     label = "Claude Code"
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3

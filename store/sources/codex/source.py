@@ -89,6 +89,7 @@ class CodexSource(FileSource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
+    knows_copies = True
     label = "Codex"
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3
