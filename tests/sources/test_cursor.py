@@ -696,6 +696,21 @@ def test_transcripts_of_plain_text(tmp_path: Path) -> None:
     assert CursorSource().recognise(path) == path
 
 
+def test_words_between_calls_of_an_old_transcript(tmp_path: Path) -> None:
+    path = tmp_path / f"agent-transcripts/{ONE}.txt"
+    path.parent.mkdir()
+    path.write_text(
+        "assistant:\n[Thinking] Weigh both.\nThen choose.\n\nI look.\n[Tool call] Shell\n"
+        "  command=ls\n  note: one\n    two\nNow the file.\n[Tool result] Shell\n\nIt is there.\n"
+        '[Tool call] Read\n  {"path": "a.txt"}\n[Tool result]\nthree lines\n\nDone.\n'
+    )
+    (answer,) = grown.only(CursorSource(), path).messages
+    assert [part.data.get("text") or part.data["input"] for part in answer.parts] == [
+        "Weigh both.\nThen choose.", "I look.", {"command": "ls", "note": "one\n    two"},
+        "Now the file.", "It is there.", {"path": "a.txt"}, "Done."]  # fmt: skip
+    assert [part.data.get("output") for part in grown.calls([answer])] == [None, "three lines"]
+
+
 # --- places ---------------------------------------------------------------------------------
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from store.sources.base.content_blocks import blocks_of
+from store.sources.base.databases import decoded
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.base.growing import LINES, entries_of, stamp_of
 from store.sources.base.json_lines import Record
@@ -25,10 +27,10 @@ FOLDER, HELPERS, PROJECTS = "agent-transcripts", "subagents", "projects"
 TEXT = ".txt"
 _REDACTED = "[REDACTED]"
 _MARK = re.compile(
-    r"^(?:(user|assistant):|\[(Thinking)\] ?|\[Tool call\] (.+)|\[Tool result\] ?(.*))[ \t]*$",
+    r"^(?:(user|assistant):|\[Thinking\](.*)|\[Tool call\] (.+)|\[Tool result\](.*))[ \t]*$",
     re.M,
 )
-_ARGUMENT = re.compile(r"^  (\w+): (.*)$", re.M)
+_ARGUMENT = re.compile(r"^[ \t]*([\w-]+)(?:: ?|=)(.*)$")
 
 
 def is_transcript(first: dict[str, Any]) -> bool:
@@ -99,7 +101,7 @@ def text_draft(path: str, body: bytes, at: int) -> SessionDraft:
         body: Its bytes.
         at: When it was written, epoch ms.
     """
-    text = body.decode("utf-8", "replace")
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n")
     found: list[MessageDraft] = []
     marks = [*_MARK.finditer(text)]
     for nth, mark in enumerate(marks):
@@ -110,12 +112,49 @@ def text_draft(path: str, body: bytes, at: int) -> SessionDraft:
             continue
         if not found or found[-1].role != "assistant":
             found.append(MessageDraft(str(nth), "assistant", at, at))
+        parts = found[-1].parts
+        below, prose = _parted(text[mark.end() + 1 : end])
         if mark[2] is not None:
-            found[-1].parts.append(reasoning_part(said, at, 0))
+            if not mark[2].strip() and not said.lstrip("\n").startswith((" ", "\t")):
+                below, prose = said, ""
+            thought = "\n".join(filter(None, (mark[2].strip(), below)))
+            parts += [reasoning_part(thought, at, 0)] if thought else []
         elif mark[3] is not None:
-            given = dict(_ARGUMENT.findall(said))
-            found[-1].parts.append(call_part(mark[3].strip(), str(nth), given, at, 0))
+            parts.append(call_part(mark[3].strip(), str(nth), _arguments(below), at, 0))
+        elif below and parts and parts[-1].tool_call_id is not None:
+            parts[-1].tool_state = parts[-1].data["state"] = "output-available"
+            parts[-1].data["output"] = below
+        parts += _texts(prose, at)
     return _draft(path, [each for each in found if each.parts], [body], at, ended=True)
+
+
+def _parted(said: str) -> tuple[str, str]:
+    """Return what belongs to a mark, and the words of the answer that follow it.
+
+    Those begin at the first line that is not indented: after a blank line, or after indented ones.
+    """
+    lines = said.rstrip().split("\n")
+    indented = next((line for line in lines if line.strip()), "")[:1].isspace()
+    for number, line in enumerate(lines):
+        blank_above = number > 0 and not lines[number - 1].strip()
+        if line.strip() and not line[0].isspace() and (indented or blank_above):
+            return "\n".join(lines[:number]).rstrip(), "\n".join(lines[number:])
+    return said.strip("\n"), ""
+
+
+def _arguments(below: str) -> dict[str, Any]:
+    """Return a call's arguments: a JSON object, or a line each, which others go on with."""
+    given = decoded(textwrap.dedent(below).strip())
+    if isinstance(given, dict):
+        return given
+    found: dict[str, Any] = {}
+    for line in below.split("\n"):
+        argument = _ARGUMENT.match(line)
+        if argument is not None:
+            found[argument[1]] = argument[2]
+        elif found:
+            found[[*found][-1]] += f"\n{line}"
+    return found
 
 
 def _texts(said: str, at: int) -> list[PartDraft]:
