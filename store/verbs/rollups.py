@@ -38,6 +38,30 @@ def count(db: Database, session_id: str) -> tuple[int, ...]:
     return tuple(int(value) for value in row)
 
 
+def stale(db: Database) -> list[str]:
+    """Return the sessions whose rollups are not the sums over their messages.
+
+    Sessions that are listed before they were read have no messages yet, and are left out; so are
+    those of a source that tells totals alone.
+    """
+    if db.form.name == "grida":
+        stored = f"SELECT {', '.join(COLUMNS)} FROM chat_sessions WHERE id = $1"
+        return [session_id for (session_id,) in db.connection.execute(
+            "SELECT id FROM chat_sessions").fetchall()
+            if db.connection.execute(stored, {"1": session_id}).fetchone() != count(db, session_id)]
+    sums = ", ".join(
+        f"coalesce(sum({bucket_sql('m', key)}), 0) AS {name}"
+        for key, name in zip(KEYS, COLUMNS, strict=True))
+    differs = " OR ".join(
+        f"s.{name} IS NOT coalesce(c.{name}, 0)" for name in COLUMNS)
+    total = " + ".join(f"s.{name}" for name in COLUMNS)
+    return [row[0] for row in db.connection.execute(
+        f"SELECT s.id FROM chat_sessions s LEFT JOIN (SELECT m.session_id, {sums}"
+        " FROM chat_messages m WHERE m.role = 'assistant' GROUP BY m.session_id) c"
+        f" ON c.session_id = s.id WHERE ({differs} OR s.total_tokens IS NOT {total})"
+        " AND c.session_id IS NOT NULL ORDER BY s.id")]
+
+
 def write(db: Database, session_id: str) -> None:
     """Recount a session's rollups and store them, ``total_tokens`` included."""
     buckets = count(db, session_id)

@@ -96,3 +96,25 @@ def test_without_a_library(run: Run, tmp_path: Path) -> None:
         result = run(*command)
         assert result.code == 1 and "backscroll sync" in result.err
     assert not list(tmp_path.glob("home/.local/**/*.db"))
+
+
+def test_the_doctor(run: Run, demo: Path) -> None:
+    demo.chmod(0o600)
+    demo.parent.chmod(0o700)
+    assert run("doctor").code == 0
+    connection = sqlite3.connect(demo)
+    connection.execute(
+        "UPDATE chat_sessions SET prompt_tokens = 7 WHERE id IN (SELECT session_id FROM"
+        " chat_messages WHERE role = 'assistant')")
+    connection.commit()
+    connection.close()
+    sick = run("doctor", "--json")
+    assert sick.code == 1 and not sick.json["well"]
+    (finding,) = [one for one in sick.json["findings"] if one["check"] == "rollups"]
+    assert finding["fixable"] and not finding["fixed"] and "--fix" in finding["way_out"]
+    assert "problem" in run("doctor").out
+    fixed = run("doctor", "--fix")
+    assert fixed.code == 0 and "fixed" in fixed.out
+    assert run("doctor", "--quick").code == 0
+    demo.write_text("no database")
+    assert run("doctor").code == 1

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("tui.cli.resume", "resume a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
     "forget": ("tui.cli.forget", "remove sessions permanently"),
+    "doctor": ("tui.cli.doctor", "examine the store, and mend what loses nothing"),
     "backup": ("tui.cli.backup", "copy the store to a file while others write to it"),
     "restore-backup": ("tui.cli.restore_backup", "put a backup in the place of the store"),
     "checkpoint": ("tui.cli.checkpoint", "empty the store's write-ahead log"),
