@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from store.recorder.parts import Part
 from store.recorder.usage import Buckets
@@ -17,13 +18,15 @@ class PartWrite:
 
     Attributes:
         columns: (type, tool_call_id, tool_state).
+        data_json: None for a large part, whose JSON is written in pieces of ``data``.
         new: Whether the row is not there yet.
         moved: Whether ``columns`` differ from what the row has.
     """
 
     part: Part
     columns: Columns
-    data_json: str
+    data_json: str | None
+    data: dict[str, Any]
     new: bool
     moved: bool
 

@@ -8,6 +8,7 @@ from typing import Any
 from store.ids import IdMinter
 from store.recorder.batch import MessageWrite, PartWrite
 from store.recorder.json_text import dump
+from store.recorder.large_json import is_large
 from store.recorder.lookup import StoredMessage
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
 from store.recorder.partial_json import MISSING
@@ -201,9 +202,12 @@ class RecordedMessage:
         writes = []
         for part in self.state.changed:
             part.dirty = False
-            columns = part.columns
+            columns, data = part.columns, part.data_at(now)
+            large = is_large(data)
             writes.append(PartWrite(
-                part, columns, dump(part.data_at(now)), part.stored is None, part.stored != columns
+                # Chunks may come while a large part is written; they set keys of its own object.
+                part, columns, None if large else dump(data), dict(data) if large else data,
+                part.stored is None, part.stored != columns,
             ))
         self.state.changed = []
         return writes

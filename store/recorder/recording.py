@@ -18,6 +18,7 @@ from store.queries import sessions
 from store.recorder import lookup, writing
 from store.recorder.batch import Batch
 from store.recorder.json_text import dump, storable
+from store.recorder.large_json import LARGE, weight
 from store.recorder.message import Messages, RecordedMessage
 from store.recorder.odd_chunks import OddChunks, Report, no_report
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
@@ -643,7 +644,7 @@ def delta_size(chunk: Chunk) -> int:
 def _size_of(chunk: Chunk) -> int:
     """Return about how many bytes a chunk holds, where the wire did not tell."""
     held = chunk.get("url") or chunk.get("data") or chunk.get("output") or ""
-    return _SMALL + (len(held) if isinstance(held, str) else len(dump(held)))
+    return _SMALL + weight(held, LARGE)
 
 
 def _title_of(parts: list[dict[str, Any]]) -> str | None:

@@ -8,6 +8,7 @@ from store.engine.database import Database
 from store.errors import NotFound
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
 from store.recorder.json_text import dump
+from store.recorder.large_json import pieces
 from store.rows import UNKNOWN_MODEL
 from store.usage import COLUMNS, KEYS
 
@@ -32,14 +33,28 @@ _UPDATE_MESSAGE = (
     " WHERE id = $1"
 )
 _TOUCH_MESSAGE = "UPDATE chat_messages SET updated_at = ? WHERE id = ?"
-_INSERT_PART = (
-    'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id,'
-    " tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT(id) DO UPDATE SET data_json = excluded.data_json, type = excluded.type,"
-    " tool_call_id = excluded.tool_call_id, tool_state = excluded.tool_state,"
-    " updated_at = excluded.updated_at"
+_LARGE_TABLE = "CREATE TEMP TABLE IF NOT EXISTS large_json(n INTEGER PRIMARY KEY, piece TEXT)"
+_LARGE_VALUE = (
+    "(SELECT group_concat(piece, '') FROM (SELECT piece FROM temp.large_json ORDER BY n))"
 )
-_GROW_PART = "UPDATE chat_parts SET data_json = ?, updated_at = ? WHERE id = ?"
+
+
+def _insert_part(data_json: str) -> str:
+    return (
+        'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id,'
+        f" tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, {data_json}, ?, ?, ?, ?)"
+        " ON CONFLICT(id) DO UPDATE SET data_json = excluded.data_json, type = excluded.type,"
+        " tool_call_id = excluded.tool_call_id, tool_state = excluded.tool_state,"
+        " updated_at = excluded.updated_at"
+    )
+
+
+def _grow_part(data_json: str) -> str:
+    return f"UPDATE chat_parts SET data_json = {data_json}, updated_at = ? WHERE id = ?"
+
+
+_INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
+_GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 _TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
@@ -103,15 +118,23 @@ def write(db: Database, batch: Batch) -> None:
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
-    part = write.part
+    large = write.data_json is None
+    if large:
+        db.connection.execute(_LARGE_TABLE)
+        db.connection.executemany(
+            "INSERT INTO temp.large_json VALUES (?, ?)", enumerate(pieces(write.data)))
+    part, data_json = write.part, () if large else (write.data_json,)
     if write.new or write.moved:
         db.connection.execute(
-            _INSERT_PART,
+            _INSERT_LARGE_PART if large else _INSERT_PART,
             (part.row_id, batch.message_id, batch.session_id, part.index, write.columns[0],
-             write.data_json, *write.columns[1:], part.created_at, batch.at),
+             *data_json, *write.columns[1:], part.created_at, batch.at),
         )
     else:
-        db.connection.execute(_GROW_PART, (write.data_json, batch.at, part.row_id))
+        db.connection.execute(
+            _GROW_LARGE_PART if large else _GROW_PART, (*data_json, batch.at, part.row_id))
+    if large:
+        db.connection.execute("DELETE FROM temp.large_json")
 
 
 def _write_message(db: Database, session_id: str, message: MessageWrite, at: int) -> None:
