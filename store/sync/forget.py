@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from store.engine.database import Database
 from store.errors import NotFound, Refused
@@ -39,10 +39,31 @@ def forget(
     """
     if database.form.name != "own":
         raise Refused(f"{database.path} belongs to another program: its sessions stay")
+    chosen = list(dict.fromkeys(session_ids))
+    return forget_chosen(database, lambda: chosen, clock=clock)
+
+
+def forget_chosen(
+    database: Database, choose: Callable[[], list[str]], *, clock: Clock = system_clock
+) -> list[str]:
+    """Delete the sessions of a library that are chosen in the same transaction, as ``forget``.
+
+    Args:
+        database: The library.
+        choose: Returns their ids; runs once no other program can write.
+        clock: Gives the time for the change log.
+
+    Returns:
+        The ids that were removed, subagents included.
+
+    Raises:
+        NotFound: A session is not in the store; nothing is removed then.
+        StoreError: As ``forget`` raises it.
+    """
     connection = database.connection
     connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection, database.path):
-        family = _with_subagents(connection, list(dict.fromkeys(session_ids)))
+        family = _with_subagents(connection, choose())
         now = clock()
         connection.executemany(
             "INSERT OR IGNORE INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)",
@@ -57,8 +78,9 @@ def forget(
             _orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)
         trim_changes(database)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    take_out(database, family)
+    if family:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        take_out(database, family)
     return family
 
 

@@ -118,3 +118,20 @@ def test_the_doctor(run: Run, demo: Path) -> None:
     assert run("doctor", "--quick").code == 0
     demo.write_text("no database")
     assert run("doctor").code == 1
+
+
+def test_pruning(run: Run, demo: Path) -> None:
+    assert run("prune").code == 2 and run("prune", "--older-than", "soon").code == 2
+    assert run("prune", "--keep-newest", "x").code == 2
+    assert "codex" in run("prune", "--keep-newest", "1", "--source", "nope").err
+    count = len(run("sessions", "--json", "--limit", "500").json)
+    dry = run("prune", "--keep-newest", "5", "--dry-run", "--json").json
+    assert dry["sessions"] == len(dry["pruned"]) > 3 and dry["kept"]["newest"] == 5
+    refused = run("prune", "--keep-newest", "5")
+    assert refused.code == 1 and "--yes" in refused.err
+    assert len(run("sessions", "--json", "--limit", "500").json) == count
+    with answering("y"):
+        done = run("prune", "--keep-newest", "5", "--json").json
+    assert set(dry["pruned"]) <= set(done["pruned"])
+    assert len(run("sessions", "--json", "--limit", "500").json) < count
+    assert "no session is to be removed" in run("prune", "--keep-newest", "500").out

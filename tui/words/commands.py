@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore-backup": ("tui.cli.restore_backup", "put a backup in the place of the store"),
     "checkpoint": ("tui.cli.checkpoint", "empty the store's write-ahead log"),
     "vacuum": ("tui.cli.vacuum", "give the space of removed sessions back to the disk"),
+    "prune": ("tui.cli.prune", "remove old sessions permanently"),
     "serve": ("tui.cli.serve", "show the browser in a web page"),
     "mcp": ("tui.cli.mcp", "serve your sessions to coding agents (MCP)"),
     "completion": ("tui.cli.completion", "print the completion of a shell"),
