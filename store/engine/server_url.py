@@ -6,25 +6,41 @@ driver gets it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from store.errors import StoreError
 from store.system.paths import expanded
 
 SCHEMES = ("postgresql", "postgres")
-_SECRET = ("password", "sslpassword")
+_SECRET = re.compile(r"(?i)\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token")
 _HIDDEN = "***"
 _SSL_MODES = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
 _NOT_FOR_US = frozenset((
     "async_fallback", "channel_binding", "client_encoding", "command_timeout", "connect_timeout",
     "fallback_application_name", "application_name", "gssencmode", "keepalives",
     "keepalives_count", "keepalives_idle", "keepalives_interval", "prepared_statement_cache_size",
-    "prepared_statement_name_func", "statement_cache_size", "timeout",
+    "prepared_statement_name_func", "statement_cache_size", "tcp_user_timeout", "timeout",
 ))  # fmt: skip
-"""Parameters of libpq's and SQLAlchemy's URLs that the server would refuse as settings."""
+"""Parameters of libpq's and SQLAlchemy's URLs that change nothing of what is read."""
+FOR_THE_DRIVER = frozenset((
+    "krbsrvname", "gsslib", "options", "ssl_max_protocol_version", "ssl_min_protocol_version",
+    "sslcert", "sslcrl", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert",
+    "target_session_attrs",
+))  # fmt: skip
+"""Parameters that the driver takes as they are."""
+UNDERSTOOD = FOR_THE_DRIVER | frozenset((
+    "database", "dbname", "host", "hostaddr", "passfile", "passwd", "password", "port", "schema",
+    "search_path", "service", "servicefile", "user",
+))  # fmt: skip
+_RENAMED = {"currentschema": "schema", "username": "user", "pgpassword": "password"}
+"""Parameters of other clients, and what PostgreSQL's own call them."""
+_FIRST = "service|hostaddr|host|port|dbname|user|password|passfile|sslmode|schema|options"
+_CONNINFO = re.compile(rf"\s*(?:{_FIRST})\s*=")
+_PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +49,16 @@ class ServerUrl:
 
     Attributes:
         text: The URL without its password; what is shown and stored.
-        dsn: The URL as the driver takes it.
+        dsn: The URL with its password; what is connected to.
         fault: Why it cannot be used, or None.
+        named: The URL without its password as it was named now, where the library knows the
+            database by another one; None where it is ``text``.
     """
 
     text: str
     dsn: str = field(repr=False, compare=False)
     fault: str | None = field(default=None, compare=False)
+    named: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Return the URL without its password."""
@@ -49,6 +68,22 @@ class ServerUrl:
     def has_password(self) -> bool:
         """Whether the URL contains a password."""
         return bool(_secrets_of(self.dsn))
+
+    @property
+    def left_out(self) -> str:
+        """What to say of parameters that are not understood and have no effect; mostly nothing."""
+        given = parse_qsl(urlsplit(self.dsn).query, keep_blank_values=True)
+        names = list(dict.fromkeys(name for name, _ in given if name not in UNDERSTOOD))
+        if not names:
+            return ""
+        what = "parameters" if len(names) > 1 else "parameter"
+        verb = "are" if len(names) > 1 else "is"
+        return f"the {what} {', '.join(names)} {verb} not understood and left out"
+
+    def known_as(self, text: str) -> ServerUrl:
+        """Return the same database under the URL by which a library knows it."""
+        named = None if text == self.text else self.named or self.text
+        return ServerUrl(text, self.dsn, self.fault, named)
 
     def without_secrets(self, words: str) -> str:
         """Return a text with this URL's passwords replaced by ``***``."""
@@ -66,21 +101,27 @@ class ServerTrouble(StoreError):
 
     Attributes:
         reason: The message without the URL.
+        is_refusal: Whether it refuses the login, so that trying often makes it worse.
     """
 
-    def __init__(self, url: ServerUrl, reason: str) -> None:
+    def __init__(self, url: ServerUrl, reason: str, *, is_refusal: bool = False) -> None:
         """Make the error; passwords are removed from the reason."""
         self.reason = url.without_secrets(reason)
-        super().__init__(f"{url} {self.reason}")
+        self.is_refusal = is_refusal
+        super().__init__(f"{url.named or url} {self.reason}")
 
 
 def server_url(name: str) -> ServerUrl | None:
     """Return a parsed URL such as ``postgresql://user@host/database``; None for other names.
 
-    SQLAlchemy's spelling with a driver (``postgresql+asyncpg://``) is accepted too.
+    psql's other form (``service=team``, ``host=db dbname=hub``), SQLAlchemy's spelling with a
+    driver (``postgresql+asyncpg://``) and JDBC's (``jdbc:postgresql://``) are accepted too.
     """
+    if _CONNINFO.match(name):
+        return _from_pairs(name)
     scheme, slashes, rest = name.strip().partition("://")
-    if not slashes or scheme.lower().partition("+")[0] not in SCHEMES:
+    scheme = scheme.lower().removeprefix("jdbc:")
+    if not slashes or scheme.partition("+")[0] not in SCHEMES:
         return None
     try:
         parts = urlsplit(f"postgresql://{rest}")
@@ -93,12 +134,45 @@ def server_url(name: str) -> ServerUrl | None:
     if any(not _is_port(host) for host in hosts.split(",")):
         # It may be "host:password" instead of "user:password@host".
         return _faulty("cannot be read: its port is not a number; write user:password@host:port")
-    options = _options(parts.query)
-    shown = [(key, value) for key, value in options if key not in _SECRET]
-    where = f"{hosts}{parts.path}"
-    login = user.partition(":")[0]
-    text = f"postgresql://{login}@{where}" if login else f"postgresql://{where}"
-    dsn = f"postgresql://{user}@{where}" if user else f"postgresql://{where}"
+    return _made(user, f"{hosts}{parts.path}", parse_qsl(parts.query, keep_blank_values=True))
+
+
+def _from_pairs(name: str) -> ServerUrl:
+    """Return the URL for ``keyword=value`` pairs, as psql takes them."""
+    pairs, end = list[tuple[str, str]](), 0
+    while name[end:].strip():
+        found = _PAIR.match(name, end)
+        if found is None:
+            return _faulty("cannot be read: write it as keyword=value, a value with spaces in '…'")
+        value = found[2][1:-1] if found[2].startswith("'") else found[2]
+        pairs.append((found[1], re.sub(r"\\(.)", r"\1", value)))
+        end = found.end()
+    values = dict(pairs)
+    user, password = quote(values.pop("user", ""), safe=""), values.pop("password", "")
+    login = f"{user}:{quote(password, safe='')}" if password else user
+    host, where = values.get("host", ""), ""
+    if host and "," not in host and not host.startswith(("/", "@")):
+        port = values.pop("port", "")
+        where = f"[{host}]" if ":" in host else quote(values["host"], safe="")
+        where += f":{port}" if port else ""
+        del values["host"]
+    database = quote(values.pop("dbname", ""), safe="")
+    return _made(login, f"{where}/{database}" if database else where, list(values.items()))
+
+
+def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:
+    """Return a URL of its parts.
+
+    Args:
+        login: The user, with a password where one is named.
+        where: The hosts and the database.
+        given: The parameters.
+    """
+    options = _options(given)
+    shown = [(key, value) for key, value in options if not _SECRET.fullmatch(key)]
+    user = login.partition(":")[0]
+    text = f"postgresql://{user}@{where}" if user else f"postgresql://{where}"
+    dsn = f"postgresql://{login}@{where}" if login else f"postgresql://{where}"
     return ServerUrl(text + _query(shown), dsn + _query(options))
 
 
@@ -118,13 +192,14 @@ def _faulty(fault: str) -> ServerUrl:
     return ServerUrl("postgresql://…", "", fault)
 
 
-def _options(query: str) -> list[tuple[str, str]]:
+def _options(given: list[tuple[str, str]]) -> list[tuple[str, str]]:
     found = []
-    for key, value in parse_qsl(query, keep_blank_values=True):
+    for name, value in given:
+        key = _RENAMED.get(name.strip().lower(), name.strip())
         if key == "ssl":
             key, value = "sslmode", _SSL_MODES.get(value.lower(), value)
-        if key.strip() not in _NOT_FOR_US:
-            found.append((key.strip(), value))
+        if key not in _NOT_FOR_US:
+            found.append((key, value))
     return found
 
 
@@ -139,5 +214,5 @@ def _secrets_of(dsn: str) -> list[str]:
     parts = urlsplit(dsn)
     password = parts.netloc.rpartition("@")[0].partition(":")[2]
     found = {password, unquote(password)}
-    found |= {value for key, value in parse_qsl(parts.query) if key in _SECRET}
+    found |= {value for key, value in parse_qsl(parts.query) if _SECRET.fullmatch(key)}
     return sorted((one for one in found if one), key=len, reverse=True)

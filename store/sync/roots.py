@@ -120,7 +120,7 @@ def follower_of(source: Source, root: Root, unit: Unit) -> Follower | None:
         unit: The unit.
     """
     if isinstance(root, ServerUrl):
-        return ServerFollower(on_servers(source, root), root)
+        return ServerFollower(on_servers(source, root), root, unit)
     return source.follower(root, unit) if isinstance(source, FollowedSource) else None
 
 
@@ -136,14 +136,15 @@ def on_servers(source: Source, url: ServerUrl) -> ServerSource:
 
 
 class ServerFollower:
-    """Implements ``store.sources.base.protocol.Follower`` by reading whole sessions."""
+    """Implements ``store.sources.base.protocol.Follower`` on a server."""
 
-    def __init__(self, source: ServerSource, url: ServerUrl) -> None:
-        """Make a reader of a server's sessions."""
+    def __init__(self, source: ServerSource, url: ServerUrl, unit: Unit) -> None:
+        """Make a reader of one session."""
         self._source, self._url = source, url
+        self._followed = source.follow_on(url, unit)
 
     def read(self, unit: Unit) -> Reading:
-        """Return the whole session."""
+        """Return the whole session, of which only what was added is fetched."""
         return self._source.read_on(self._url, unit)
 
 

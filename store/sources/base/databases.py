@@ -23,6 +23,7 @@ from store.engine.companions import Signature, signature
 from store.engine.server_url import Root
 from store.sources.base.json_lines import LineError, parse_value
 from store.sources.base.protocol import FileStamp
+from store.sources.base.row_reader import Later
 from store.sources.base.row_reader import Row as Row
 from store.system.paths import real_path
 
@@ -100,9 +101,22 @@ class SqliteRows:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
+    def later(self, sql: str, *values: object) -> Later:
+        """Return what returns what a statement finds now."""
+        found = self.rows(sql, *values)
+        return lambda: found
+
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of a table's columns; none where the table is missing."""
         return columns(self._connection, table)
+
+    def readable(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns."""
+        return columns(self._connection, table)
+
+    def listed(self, table: str, name: str = "") -> str:
+        """Return all columns of a table, as a statement lists them."""
+        return f"{name}.*" if name else "*"
 
     def any_of(self, place: int) -> str:
         """Return the condition of being one of ``bound_ids``, which is bound at a place."""

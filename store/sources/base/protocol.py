@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from store.engine.server_url import ServerUrl
 from store.sources.base.drafts import SessionDraft
-from store.sources.base.row_reader import RowReader
+from store.sources.base.row_reader import TableReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,11 +409,13 @@ class ActivitySource(Protocol):
 class ServerSource(Protocol):
     """A source whose sessions may also be in a database on a server."""
 
+    label: str
+
     def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
         """Return the databases that this agent's own settings name."""
         ...
 
-    def knows(self, reader: RowReader) -> bool:
+    def knows(self, reader: TableReader) -> bool:
         """Tell by its tables whether a database is this program's."""
         ...
 
@@ -427,6 +429,27 @@ class ServerSource(Protocol):
         Raises:
             ServerTrouble: The server cannot be read now.
         """
+        ...
+
+    def follow_on(self, url: ServerUrl, unit: Unit) -> object:
+        """Let ``read_on`` fetch only what was added, as long as the returned object is kept.
+
+        Args:
+            url: The database.
+            unit: The session.
+        """
+        ...
+
+    def identity_on(self, url: ServerUrl) -> str:
+        """Return a text that is the same for all URLs of a database, and of no other database.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
+        ...
+
+    def waits_for(self, url: ServerUrl) -> str | None:
+        """Return what an answer of the server is waiting for; None where nothing is known."""
         ...
 
     def moved_on(self, url: ServerUrl) -> list[Unit] | None:

@@ -6,16 +6,26 @@ they differ are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import orjson
 
 Row = dict[str, Any]
 """A row by column name."""
+Later = Callable[[], list[Row]]
+"""Returns rows that are fetched already; their values are decoded then."""
 
 
-class RowReader(Protocol):
+class TableReader(Protocol):
+    """The tables of a database."""
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns; none where the table is missing."""
+        ...
+
+
+class RowReader(TableReader, Protocol):
     """One transaction on a database: all that is read belongs together."""
 
     def rows(self, sql: str, *values: object) -> list[Row]:
@@ -25,8 +35,24 @@ class RowReader(Protocol):
         """
         ...
 
-    def columns(self, table: str) -> frozenset[str]:
-        """Return the names of a table's columns; none where the table is missing."""
+    def later(self, sql: str, *values: object) -> Later:
+        """Fetch what a statement finds; return what decodes it.
+
+        Decoding needs no transaction, so that a server does not keep one open for it.
+        """
+        ...
+
+    def readable(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns that may be read; all where none may be."""
+        ...
+
+    def listed(self, table: str, name: str = "") -> str:
+        """Return the columns of a table that may be read, as a statement lists them.
+
+        Args:
+            table: The table.
+            name: What the statement calls it.
+        """
         ...
 
     def any_of(self, place: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.base.values import mapping, string, utc_ms
 from store.sources.hub.messages import message_draft, model_of
-from store.sources.hub.stored import StoredMessage, StoredSession
+from store.sources.hub.stored import Memo, StoredMessage, StoredSession
 
 KIND = "hub"
 _STATES = {"idle": "idle", "busy": "running", "retry": "retrying", "archived": "ended"}
@@ -16,10 +17,15 @@ _KEPT = ("slug", "status", "role_name", "provider", "account_id", "project_id", 
 _OWN_DATA = ("model", "directory")
 
 
-def session_draft(stored: StoredSession) -> SessionDraft:
-    """Return the draft of a session, without its parent."""
+def session_draft(stored: StoredSession, memo: Memo) -> SessionDraft:
+    """Return the draft of a session, without its parent.
+
+    Args:
+        stored: The session.
+        memo: What was made of its rows before.
+    """
     row, data = stored.row, mapping(stored.row.get("data"))
-    drafts = [message_draft(message) for message in stored.messages]
+    drafts = [_draft(message, memo) for message in stored.messages]
     _mark_compactions(stored.messages, drafts)
     first = next((draft.created_at for draft in drafts if draft.created_at), 0)
     created = utc_ms(row.get("created_at")) or first
@@ -31,6 +37,23 @@ def session_draft(stored: StoredSession) -> SessionDraft:
         messages=drafts, records=stored.records, tells_title=True,
     )  # fmt: skip
     _describe(draft, stored)
+    return draft
+
+
+def _draft(message: StoredMessage, memo: Memo) -> MessageDraft:
+    """Return a message's draft: the one of before where its rows and their numbers are the same."""
+    rows = [part.row for part in message.parts]
+    if message.row is None or any(part.type == "compaction" for part in message.parts):
+        # What follows a compaction tells whether it was answered.
+        return message_draft(message)
+    rows.append(message.row)
+    first = message.records[0]
+    before = memo.messages.get(message.id)
+    same = before is not None and before[1] == first and len(before[0]) == len(rows)
+    if before is not None and same and all(map(is_, before[0], rows)):
+        return before[2]
+    draft = message_draft(message)
+    memo.messages[message.id] = rows, first, draft
     return draft
 
 

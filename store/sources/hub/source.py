@@ -11,18 +11,22 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from store.engine.server_url import ServerUrl
+from store.engine.server_url import Root
 from store.sources.base.database_source import DatabaseSource
-from store.sources.base.databases import SqliteRows, decoded, rows, stamp_of_rows
+from store.sources.base.databases import SqliteRows, rows, stamp_of_rows
 from store.sources.base.drafts import LineageDraft
 from store.sources.base.protocol import SESSION_FACT, Problem, Reading, Unit
-from store.sources.base.row_reader import Row, RowReader
-from store.sources.base.servers.source import XMIN, ServerRows
-from store.sources.base.values import mapping, string, utc_ms
+from store.sources.base.row_reader import RowReader, TableReader
+from store.sources.base.servers.source import Following, ServerRows, ToReading, ToUnits
+from store.sources.base.values import string, utc_ms
+from store.sources.hub.fetching import FollowedRows, Parent, fetch_parent, fetch_rows
 from store.sources.hub.session import KIND, session_draft
-from store.sources.hub.stored import read_stored
+from store.sources.hub.stored import Memo, Rows, stored_session
+
+if TYPE_CHECKING:
+    from store.sources.base.servers.connection import PostgresRows
 
 _COLUMNS = {
     "sessions": frozenset({"id", "slug", "title", "status", "role_name", "parent_id"}),
@@ -61,7 +65,7 @@ class HubSource(DatabaseSource, ServerRows):
         """Tell a hub's database by its three tables and what is special about them."""
         return self.knows(SqliteRows(connection))
 
-    def knows(self, reader: RowReader) -> bool:
+    def knows(self, reader: TableReader) -> bool:
         """Tell a hub's database by its three tables and what is special about them."""
         return all(reader.columns(name) >= needed for name, needed in _COLUMNS.items())
 
@@ -91,30 +95,38 @@ class HubSource(DatabaseSource, ServerRows):
             yield Unit(f"{path.name}/{name}", (stamp_of_rows(path, sign, at=at, size=size),), at)
         problems += _left_over(str(path), {"messages": messages, "parts": parts})
 
-    def list_rows(
-        self, reader: RowReader, url: ServerUrl, problems: list[Problem]
-    ) -> Iterator[Unit]:
-        """Yield a unit for each session of a database on a server.
-
-        Args:
-            reader: Runs the statements.
-            url: The database on a server.
-            problems: Takes what is damaged.
-        """
+    def fetch_units(self, reader: PostgresRows) -> ToUnits:
+        """Fetch what tells the sessions of a database on a server, and whether they moved."""
         counted = {
-            table: {str(row["session_id"]): tuple(row.values())[1:] for row in reader.rows(
-                f"SELECT session_id, count(*), sum({XMIN}), max(updated_at) FROM {table}"
-                " GROUP BY session_id"
-            )} for table in ("messages", "parts")
+            table: reader.later(
+                f"SELECT session_id, count(*) AS count, sum({reader.written(table)}) AS written,"
+                f" {_newest(reader, table)} AS newest FROM {table} GROUP BY session_id"
+            ) for table in ("messages", "parts")
         }  # fmt: skip
-        for row in reader.rows(f"SELECT id, updated_at, {XMIN} AS xmin FROM sessions ORDER BY id"):
-            name = str(row["id"])
-            held = [rows.pop(name, (0, 0, None)) for rows in counted.values()]
-            at = max(utc_ms(time) or 0 for time in (row["updated_at"], held[0][2], held[1][2]))
-            size = _BYTES_PER_PART * (1 + held[1][0])
-            stamp = stamp_of_rows(url, (row["xmin"], held), at=at, size=size)
-            yield Unit(name, (stamp,), at)
-        problems += _left_over(str(url), counted)
+        at = "updated_at" if "updated_at" in reader.readable("sessions") else "NULL"
+        sessions = reader.later(
+            f"SELECT id, {at} AS updated_at, {reader.written('sessions')} AS written"
+            " FROM sessions ORDER BY id"
+        )
+        shows_all = not any(reader.is_narrowed(table) for table in _COLUMNS)
+
+        def units(place: Root, problems: list[Problem]) -> Iterator[Unit]:
+            tables = {
+                table: {str(row["session_id"]): tuple(row.values())[1:] for row in found()}
+                for table, found in counted.items()
+            }
+            for row in sessions():
+                name = str(row["id"])
+                held = [rows.pop(name, (0, 0, None)) for rows in tables.values()]
+                times = (row["updated_at"], held[0][2], held[1][2])
+                at = max(utc_ms(time) or 0 for time in times)
+                size = _BYTES_PER_PART * (1 + held[1][0])
+                sign = row["written"], held
+                yield Unit(name, (stamp_of_rows(place, sign, at=at, size=size),), at)
+            if shows_all:
+                problems += _left_over(str(place), tables)
+
+        return units
 
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
@@ -127,29 +139,49 @@ class HubSource(DatabaseSource, ServerRows):
             session_id: The session's id at the source.
             unit: The unit as it was listed.
         """
-        return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
+        return self.fetch_session(SqliteRows(connection), session_id)(str(path), unit)
 
-    def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session whole; no session where it is not there any more.
+    def fetch_session(self, reader: RowReader, session_id: str) -> ToReading:
+        """Fetch one session whole; return what makes a reading of it.
+
+        The reading has no session where it is not there any more.
 
         Args:
             reader: Runs the statements.
-            place: The database: its path, or its address without a password.
             session_id: The session's id at the source.
-            unit: The unit as it was listed.
         """
-        stored = read_stored(reader, session_id, place)
-        if stored is None:
-            return Reading([], [], unit.stamps)
-        draft = session_draft(stored)
-        parent, wants = string(stored.row.get("parent_id")), list[str]()
-        if parent is not None:
-            if not reader.rows("SELECT 1 AS found FROM sessions WHERE id = $1", parent):
-                stored.complain(f"its parent {parent} is not there")
-                wants.append(SESSION_FACT + parent)
-            call = _call_of_parent(reader, parent, session_id)
-            draft.lineage = LineageDraft("subagent", parent, tool_call_id=call)
-        return Reading([draft], stored.problems, unit.stamps, wants=wants)
+        rows, parent = fetch_rows(reader, session_id), fetch_parent(reader, session_id)
+        return lambda place, unit: _reading(session_id, rows(), parent(), place, unit, Memo())
+
+    def following(self, session_id: str) -> Following:
+        """Return what fetches a session again and again: what was added since."""
+        followed, memo = FollowedRows(session_id), Memo()
+
+        def fetch(reader: PostgresRows) -> ToReading:
+            rows, parent = followed.fetch(reader), fetch_parent(reader, session_id)
+            return lambda place, unit: _reading(session_id, rows(), parent(), place, unit, memo)
+
+        return Following(fetch)
+
+
+def _reading(
+    session_id: str, rows: Rows, parent: Parent, place: str, unit: Unit, memo: Memo
+) -> Reading:
+    stored = stored_session(session_id, rows, place, memo)
+    if stored is None:
+        return Reading([], [], unit.stamps)
+    draft, wants = session_draft(stored, memo), list[str]()
+    named = string(stored.row.get("parent_id"))
+    if named is not None:
+        if not parent.is_there:
+            stored.complain(f"its parent {named} is not there")
+            wants.append(SESSION_FACT + named)
+        draft.lineage = LineageDraft("subagent", named, tool_call_id=parent.call_id)
+    return Reading([draft], stored.problems, unit.stamps, wants=wants)
+
+
+def _newest(reader: PostgresRows, table: str) -> str:
+    return "max(updated_at)" if "updated_at" in reader.readable(table) else "NULL"
 
 
 def _left_over(place: str, left: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> list[Problem]:
@@ -193,17 +225,3 @@ def _last_times(connection: sqlite3.Connection, session_id: str) -> list[Any]:
         found[:_NEWEST] = [max(found[0], str(updated)), max(found[1], str(row[0] or ""))]
         found += [updated, *row]
     return found
-
-
-def _call_of_parent(reader: RowReader, parent_id: str, session_id: str) -> str | None:
-    """Return the coordinator's call that names the session it started, where one does."""
-    found: list[Row] = reader.rows(
-        "SELECT data FROM parts WHERE session_id = $1 AND type = 'tool'"
-        f" AND {reader.contains('data', 2)} ORDER BY created_at, id",
-        parent_id, session_id,
-    )  # fmt: skip
-    for row in found:
-        call = string(mapping(decoded(row["data"])).get("callID"))
-        if call is not None:
-            return call
-    return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.base.databases import decoded, record_bytes
+from store.sources.base.drafts import MessageDraft
 from store.sources.base.ordering import in_order
 from store.sources.base.protocol import Problem
-from store.sources.base.row_reader import Row, RowReader
+from store.sources.base.row_reader import Row
 from store.sources.base.values import mapping, ms_or_0, string, utc_ms
 
 
@@ -20,6 +21,7 @@ class StoredPart:
         data: The decoded column.
         created_at: Epoch ms.
         record: Number of its original record.
+        row: The row as it was fetched.
     """
 
     id: str
@@ -28,11 +30,12 @@ class StoredPart:
     created_at: int
     updated_at: int
     record: int = -1
+    row: Row = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class StoredMessage:
-    """One row of ``messages``, with its parts in order."""
+    """One row of ``messages``, with its parts in order; ``row`` is None where it has none."""
 
     id: str
     role: str
@@ -41,6 +44,7 @@ class StoredMessage:
     updated_at: int
     records: tuple[int, ...] = ()
     parts: list[StoredPart] = field(default_factory=list)
+    row: Row | None = None
 
 
 @dataclass(slots=True)
@@ -59,83 +63,111 @@ class StoredSession:
     records: list[bytes] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def keep(self, table: str, row: Row) -> int:
-        """Keep an original row; return its number."""
-        self.records.append(record_bytes({"table": table, **row}))
-        return len(self.records) - 1
-
     def complain(self, reason: str) -> None:
         """Note what is damaged in the session."""
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
 
 
-def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
-    """Read a session's rows; None when it is not there any more.
+@dataclass(slots=True)
+class Rows:
+    """The rows of a session, as they were fetched.
+
+    Attributes:
+        session: None where it is not there any more.
+    """
+
+    session: Row | None
+    messages: list[Row]
+    parts: list[Row]
+
+
+class Memo:
+    """What was made of rows and may be taken again, as long as they are the same objects.
+
+    Attributes:
+        messages: By id: the rows that a draft was made from, the number of its first record,
+            and the draft.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing made."""
+        self.messages: dict[str, tuple[list[Row], int, MessageDraft]] = {}
+        self._rows: dict[tuple[str, str], tuple[Row, dict[str, Any] | None, bytes]] = {}
+
+    def of(self, table: str, row: Row) -> tuple[dict[str, Any] | None, bytes]:
+        """Return a row's ``data``, None where that is no object, and its original record."""
+        name = table, str(row["id"])
+        known = self._rows.get(name)
+        if known is None or known[0] is not row:
+            data = decoded(row.get("data"))
+            found = data if isinstance(data, dict) else None
+            kept = found if found is not None else {"unreadable": row.get("data")}
+            known = row, found, record_bytes({"table": table, **row, "data": kept})
+            self._rows[name] = known
+        return known[1], known[2]
+
+
+def stored_session(session_id: str, rows: Rows, path: str, memo: Memo) -> StoredSession | None:
+    """Return a session of its rows; None when it is not there any more.
 
     Args:
-        reader: Runs the statements.
         session_id: The session's id at the source.
+        rows: Its rows.
         path: The database, for problems.
+        memo: What was made of the same rows before.
     """
-    found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
-    if not found:
+    if rows.session is None:
         return None
-    row = {**found[0], **{key: decoded(found[0].get(key)) for key in ("metadata", "data")}}
+    row = {**rows.session, **{key: decoded(rows.session.get(key)) for key in ("metadata", "data")}}
     stored = StoredSession(session_id, row, path)
-    stored.keep("sessions", row)
-    _read_messages(reader, stored)
+    stored.records.append(record_bytes({"table": "sessions", **row}))
+    _take_rows(stored, rows, memo)
     return stored
 
 
-def _read_messages(reader: RowReader, stored: StoredSession) -> None:
-    """Read messages and parts; parts without a message are in one of their own."""
-    messages: dict[str, StoredMessage] = {}
-    originals: dict[str, Row] = {}
-    for row in reader.rows("SELECT * FROM messages WHERE session_id = $1", stored.id):
-        message = _message(stored, row)
-        messages[message.id] = message
-        originals[message.id] = {**row, "data": message.data}
-    # Two halves with an index each: for an OR, PostgreSQL reads the whole table.
-    by_message = (
-        "SELECT * FROM parts WHERE session_id = $1 UNION ALL"
-        " SELECT parts.* FROM messages JOIN parts ON parts.message_id = messages.id"
-        " WHERE messages.session_id = $1"
-        " AND (parts.session_id IS NULL OR parts.session_id <> $1)"
-    )
-    for row in reader.rows(by_message, stored.id):
-        part = _take_part(stored, messages, row)
-        originals[part.id] = {**row, "data": part.data}
+def _take_rows(stored: StoredSession, rows: Rows, memo: Memo) -> None:
+    """Put messages and parts in order; parts without a message are in one of their own."""
+    messages = {message.id: message for message in (
+        _message(stored, row, memo) for row in rows.messages
+    )}  # fmt: skip
+    for row in rows.parts:
+        _take_part(stored, messages, row, memo)
     stored.messages = in_order(messages.values(), lambda m: m.id, lambda m: m.created_at)
     for message in stored.messages:
-        if message.id in originals:
-            message.records = (stored.keep("messages", originals[message.id]),)
+        if message.row is not None:
+            message.records = (len(stored.records),)
+            stored.records.append(memo.of("messages", message.row)[1])
         message.parts = in_order(message.parts, lambda p: p.id, lambda p: p.created_at)
         for part in message.parts:
-            part.record = stored.keep("parts", originals[part.id])
+            part.record = len(stored.records)
+            stored.records.append(memo.of("parts", part.row)[1])
 
 
-def _message(stored: StoredSession, row: Row) -> StoredMessage:
-    data = _object(stored, "message", row)
+def _message(stored: StoredSession, row: Row, memo: Memo) -> StoredMessage:
+    data = _object(stored, "message", row, memo)
     at = utc_ms(row.get("created_at")) or ms_or_0(mapping(data.get("time")).get("created"))
     role = string(row.get("role")) or ""
-    return StoredMessage(str(row["id"]), role, data, at, utc_ms(row.get("updated_at")) or at)
+    return StoredMessage(
+        str(row["id"]), role, data, at, utc_ms(row.get("updated_at")) or at, row=row
+    )
 
 
-def _take_part(stored: StoredSession, messages: dict[str, StoredMessage], row: Row) -> StoredPart:
+def _take_part(
+    stored: StoredSession, messages: dict[str, StoredMessage], row: Row, memo: Memo
+) -> None:
     at, message_id = utc_ms(row.get("created_at")) or 0, str(row.get("message_id"))
     message = messages.get(message_id)
     if message is None:
         stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
         message = messages[message_id] = StoredMessage(message_id, "", {}, at, at)
-    data, kind = _object(stored, "part", row), string(row.get("type")) or "part"
-    part = StoredPart(str(row["id"]), kind, data, at, utc_ms(row.get("updated_at")) or at)
-    message.parts.append(part)
-    return part
+    data, kind = _object(stored, "part", row, memo), string(row.get("type")) or "part"
+    ended = utc_ms(row.get("updated_at")) or at
+    message.parts.append(StoredPart(str(row["id"]), kind, data, at, ended, row=row))
 
 
-def _object(stored: StoredSession, what: str, row: Row) -> dict[str, Any]:
-    data = decoded(row.get("data"))
-    if isinstance(data, dict):
+def _object(stored: StoredSession, what: str, row: Row, memo: Memo) -> dict[str, Any]:
+    data, _ = memo.of(f"{what}s", row)
+    if data is not None:
         return data
     stored.complain(f"{what} {row.get('id')} holds no JSON object")
     return {"unreadable": row.get("data")}

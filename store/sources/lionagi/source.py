@@ -5,18 +5,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from store.engine.server_url import ServerUrl, server_url
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows
 from store.sources.base.protocol import Problem, Reading, Unit
-from store.sources.base.row_reader import RowReader
-from store.sources.base.servers.source import XMIN, ServerRows
-from store.sources.lionagi.listing import Signs, list_units
+from store.sources.base.row_reader import RowReader, TableReader
+from store.sources.base.servers.source import Following, ServerRows, ToReading, ToUnits
+from store.sources.lionagi.listing import Signs, fetch_units
 from store.sources.lionagi.session import KIND, session_drafts
-from store.sources.lionagi.stored import read_stored
+from store.sources.lionagi.stored import Kept, ToStored, fetch_rows
 from store.system.paths import expanded
+
+if TYPE_CHECKING:
+    from store.sources.base.servers.connection import PostgresRows
 
 _COLUMNS = {
     "sessions": frozenset({"id", "progression_id", "updated_at"}),
@@ -65,7 +69,7 @@ class LionagiSource(DatabaseSource, ServerRows):
         """Tell lionagi's database by its tables of progressions and branches."""
         return self.knows(SqliteRows(connection))
 
-    def knows(self, reader: RowReader) -> bool:
+    def knows(self, reader: TableReader) -> bool:
         """Tell lionagi's database by its tables of progressions and branches."""
         return all(reader.columns(name) >= needed for name, needed in _COLUMNS.items())
 
@@ -80,19 +84,11 @@ class LionagiSource(DatabaseSource, ServerRows):
             problems: Takes what is damaged.
         """
         signs = Signs(all_messages=path.stat().st_size <= _LARGE)
-        return list_units(SqliteRows(connection), path, f"{path.name}/", signs, problems)
+        return fetch_units(SqliteRows(connection), f"{path.name}/", signs)(path, problems)
 
-    def list_rows(
-        self, reader: RowReader, url: ServerUrl, problems: list[Problem]
-    ) -> Iterator[Unit]:
-        """Yield a unit for each session of a database on a server.
-
-        Args:
-            reader: Runs the statements.
-            url: The database on a server.
-            problems: Takes what is damaged.
-        """
-        return list_units(reader, url, "", Signs(written=XMIN), problems)
+    def fetch_units(self, reader: PostgresRows) -> ToUnits:
+        """Fetch what tells the sessions of a database on a server, and whether they moved."""
+        return fetch_units(reader, "", Signs(written=reader.written))
 
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
@@ -105,20 +101,38 @@ class LionagiSource(DatabaseSource, ServerRows):
             session_id: The session's id at the source.
             unit: The unit as it was listed.
         """
-        return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
+        return self.fetch_session(SqliteRows(connection), session_id)(str(path), unit)
 
-    def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session with its branches; no session where it is not there.
+    def fetch_session(self, reader: RowReader, session_id: str) -> ToReading:
+        """Fetch one session with its branches; return what makes a reading of it.
+
+        The reading has no session where it is not there any more.
 
         Args:
             reader: Runs the statements.
-            place: The database: its path, or its address without a password.
             session_id: The session's id at the source.
-            unit: The unit as it was listed.
         """
-        stored = read_stored(reader, session_id, place)
+        return _to_reading(fetch_rows(reader, session_id, Kept()))
+
+    def following(self, session_id: str) -> Following:
+        """Return what fetches a session again and again, without the messages it has."""
+        kept = Kept()
+
+        def fetch(reader: PostgresRows) -> ToReading:
+            now, since = reader.moment() if reader.has_versions("messages") else None, kept.since
+            same = now is not None and since is not None and since.connected == now.connected
+            newer = reader.written_since(2) if same else None
+            return _to_reading(fetch_rows(reader, session_id, kept, now, newer))
+
+        return Following(fetch)
+
+
+def _to_reading(fetched: ToStored) -> ToReading:
+    def reading(place: str, unit: Unit) -> Reading:
+        stored = fetched(place)
         if stored is None:
             return Reading([], [], unit.stamps)
         drafts = session_drafts(stored)
-        problems = list(dict.fromkeys(stored.problems))
-        return Reading(drafts, problems, unit.stamps)
+        return Reading(drafts, list(dict.fromkeys(stored.problems)), unit.stamps)
+
+    return reading

@@ -6,14 +6,17 @@ model settings, which may hold keys, and the embeddings are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.protocol import Problem
-from store.sources.base.row_reader import Row, RowReader, bound_ids
+from store.sources.base.row_reader import Later, Row, RowReader, bound_ids
 from store.sources.base.values import mapping, string, utc_ms
+
+if TYPE_CHECKING:
+    from store.sources.base.servers.connection import Moment
 
 _SECRET = ("chat_model", "parse_model")
 _LEFT_OUT = "embedding"
@@ -91,34 +94,76 @@ class StoredSession:
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
 
 
-def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
-    """Read a session's rows; None when it is not there any more.
+ToStored = Callable[[str], StoredSession | None]
+"""Returns a session of its fetched rows, None when it is not there any more; takes the
+database, for problems."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """The messages of a session that grows on a server, as they were read last.
+
+    Attributes:
+        messages: By id.
+        since: When; None where nothing was read, or where rows do not name the transaction
+            that wrote them.
+    """
+
+    messages: dict[str, StoredMessage] = field(default_factory=dict)
+    since: Moment | None = None
+
+
+def fetch_rows(
+    reader: RowReader,
+    session_id: str,
+    kept: Kept,
+    now: Moment | None = None,
+    newer: str | None = None,
+) -> ToStored:
+    """Fetch a session's rows; return what makes a session of them.
 
     Args:
         reader: Runs the statements.
         session_id: The session's id at the source.
-        path: The database, for problems.
+        kept: The messages that need not be fetched where they are the same.
+        now: What ``kept.since`` is from now on.
+        newer: The condition that a row may have been written since what is bound at 2.
     """
-    found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
+    of_sessions = reader.listed("sessions")
+    found = reader.rows(f"SELECT {of_sessions} FROM sessions WHERE id = $1", session_id)
     if not found:
-        return None
+        return lambda path: None
     row = found[0]
-    stored = StoredSession(session_id, row, mapping(decoded(row.get("node_metadata"))), path)
+    stored = StoredSession(session_id, row, mapping(decoded(row.get("node_metadata"))), "")
     stored.ids = _collection(reader, stored, row.get("progression_id")) or []
-    branches = reader.rows("SELECT * FROM branches WHERE session_id = $1", session_id)
-    for branch in in_sequence(branches, "created_at", "id"):
+    of_session = f"SELECT {reader.listed('branches')} FROM branches WHERE session_id = $1"
+    for branch in in_sequence(reader.rows(of_session, session_id), "created_at", "id"):
         _take_branch(reader, stored, branch)
     _take_relatives(reader, stored)
-    _take_messages(reader, stored)
-    for table, (condition, column) in _SIDE.items():
-        if reader.columns(table):
-            sides = reader.rows(f"SELECT * FROM {table} WHERE {condition}", session_id)
-            stored.sides[table] = in_sequence(sides, column)
+    types = reader.later("SELECT type_id, lion_class FROM message_types")
+    messages = _fetch_messages(reader, stored, kept, newer)
+    sides = {
+        table: reader.later(
+            f"SELECT {reader.listed(table)} FROM {table} WHERE {condition}", session_id
+        )
+        for table, (condition, _) in _SIDE.items() if reader.columns(table)
+    }  # fmt: skip
     project = string(row.get("project"))
-    if project is not None and "path" in reader.columns("projects"):
+    if project is not None and "path" in reader.readable("projects"):
         known = reader.rows("SELECT path FROM projects WHERE name = $1", project)
         stored.project_path = string(known[0]["path"]) if known else None
-    return stored
+
+    def made(path: str) -> StoredSession:
+        stored.path = path
+        stored.problems = [replace(problem, path=path) for problem in stored.problems]
+        names = {row["type_id"]: str(row["lion_class"]) for row in types()}
+        kept.messages = messages(names)
+        stored.messages, kept.since = dict(kept.messages), now
+        for table, rows in sides.items():
+            stored.sides[table] = in_sequence(rows(), _SIDE[table][1])
+        return stored
+
+    return made
 
 
 def in_sequence(rows: Iterable[Row], *columns: str) -> list[Row]:
@@ -155,7 +200,8 @@ def _take_relatives(reader: RowReader, stored: StoredSession) -> None:
         parent = parent_of(wanted.pop())
         if parent is None or parent in stored.branches:
             continue
-        for row in reader.rows("SELECT * FROM branches WHERE id = $1", parent):
+        listed = reader.listed("branches")
+        for row in reader.rows(f"SELECT {listed} FROM branches WHERE id = $1", parent):
             _take_branch(reader, stored, row)
             wanted.append(stored.branches[parent])
 
@@ -177,10 +223,20 @@ def _collection(reader: RowReader, stored: StoredSession, progression: Any) -> l
     return [one for one in ids if isinstance(one, str)]
 
 
-def _take_messages(reader: RowReader, stored: StoredSession) -> None:
-    """Read all messages that the branches name, and those that these are copies of."""
-    types = reader.rows("SELECT type_id, lion_class FROM message_types")
-    names = {row["type_id"]: str(row["lion_class"]) for row in types}
+def _fetch_messages(
+    reader: RowReader, stored: StoredSession, kept: Kept, newer: str | None
+) -> Callable[[dict[Any, str]], dict[str, StoredMessage]]:
+    """Fetch all messages that the branches name, and those that these are copies of.
+
+    Args:
+        reader: Runs the statements.
+        stored: The session with its branches.
+        kept: The messages that were read before.
+        newer: The condition that a row may have been written since.
+
+    Returns:
+        What returns the messages by id; takes the names of types.
+    """
     wanted = set(stored.ids)
     for branch in stored.branches.values():
         wanted.update(branch.ids)
@@ -188,19 +244,59 @@ def _take_messages(reader: RowReader, stored: StoredSession) -> None:
         clone = mapping(branch.metadata.get("clone_from")).get("progression")
         listed = clone if isinstance(clone, list) else ()
         wanted.update(one for one in (system, *listed) if isinstance(one, str))
-    asked: set[str] = set()
+    known = _unchanged(reader, kept, newer)
+    fetched, asked = list[Later](), set[str]()
     while wanted := wanted - asked:
         asked |= wanted
-        for row in _message_rows(reader, wanted):
-            message = _message(stored, row, names)
-            stored.messages[message.id] = message
-        wanted = {m.clone_from for m in stored.messages.values() if m.clone_from is not None}
+        new = bound_ids(sorted(wanted - known.keys()))
+        sql = f"SELECT {_of_messages(reader)} FROM messages WHERE id {reader.any_of(1)}"
+        fetched.append(reader.later(sql, new))
+        wanted = {
+            message.clone_from for name in wanted
+            if (message := known.get(name)) is not None and message.clone_from is not None
+        }  # fmt: skip
+        wanted |= _originals(reader, new)
+
+    def messages(names: dict[Any, str]) -> dict[str, StoredMessage]:
+        found = {name: known[name] for name in asked if name in known}
+        for rows in fetched:
+            for row in rows():
+                message = _message(stored, row, names)
+                found[message.id] = message
+        return found
+
+    return messages
 
 
-def _message_rows(reader: RowReader, ids: Iterable[str]) -> list[Row]:
-    names = ", ".join(f'"{name}"' for name in sorted(reader.columns("messages") - {_LEFT_OUT}))
-    sql = f"SELECT {names} FROM messages WHERE id {reader.any_of(1)}"
-    return reader.rows(sql, bound_ids(sorted(ids)))
+def _unchanged(reader: RowReader, kept: Kept, newer: str | None) -> dict[str, StoredMessage]:
+    """Return the messages that were read before and are there as they were."""
+    if newer is None or kept.since is None or not kept.messages:
+        return {}
+    names = bound_ids(sorted(kept.messages))
+    of_known = f"FROM messages WHERE id {reader.any_of(1)}"
+    (there,) = reader.rows(f"SELECT count(*) AS count {of_known}", names)
+    if there["count"] != len(kept.messages):
+        return {}
+    changed = reader.rows(f"SELECT id {of_known} AND {newer}", names, kept.since.oldest)
+    gone = {str(row["id"]) for row in changed}
+    return {name: one for name, one in kept.messages.items() if name not in gone}
+
+
+def _originals(reader: RowReader, names: str) -> set[str]:
+    """Return the ids of the messages that some are copies of; decodes no other column."""
+    if "node_metadata" not in reader.readable("messages"):
+        return set()
+    found = reader.rows(
+        f"SELECT node_metadata FROM messages WHERE id {reader.any_of(1)}"
+        f" AND {reader.contains('node_metadata', 2)}",
+        names, '"clone_from"',
+    )  # fmt: skip
+    clones = (mapping(decoded(row["node_metadata"])).get("clone_from") for row in found)
+    return {name for name in map(string, clones) if name is not None}
+
+
+def _of_messages(reader: RowReader) -> str:
+    return ", ".join(f'"{name}"' for name in sorted(reader.readable("messages") - {_LEFT_OUT}))
 
 
 def _message(stored: StoredSession, row: Row, names: dict[Any, str]) -> StoredMessage:

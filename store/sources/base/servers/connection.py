@@ -12,20 +12,21 @@ import asyncio
 import contextlib
 import os
 import re
+import ssl
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, TypeVar
-
-import orjson
+from typing import Any, NamedTuple, TypeVar
 
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.databases import Row
+from store.sources.base.row_reader import Later
+from store.sources.base.servers import values
+from store.sources.base.servers.parameters import Login, login_of, url_address
 
 _WORDS = {
     "28P01": "refuses the login",
@@ -53,9 +54,23 @@ def reason(error: BaseException) -> str:
         return f"{_WORDS.get(state, 'cannot be read')}: {said}"
     if isinstance(error, TimeoutError):
         return "does not answer"
+    if isinstance(error, ssl.SSLError):
+        return _of_tls(error)
+    if isinstance(error, ConnectionError) and "SSL" in said:
+        return "does not offer TLS, which sslmode asks for; sslmode=prefer does without"
     if isinstance(error, OSError):
         return f"cannot be reached: {_of_system(error)}"
     return f"cannot be read: {said or type(error).__name__}"
+
+
+def _of_tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            "cannot be reached: its TLS certificate cannot be verified"
+            f" ({error.verify_message}); sslrootcert names the authority to trust"
+        )
+    said = (error.reason or str(error)).replace("_", " ").lower()
+    return f"cannot be reached: TLS failed ({said})"
 
 
 def is_of_password(error: BaseException) -> bool:
@@ -75,37 +90,6 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-_MS = 1000
-
-
-def plain(value: object) -> object:
-    """Return a value of the driver's as text, number, bytes or None.
-
-    Times become ISO text in UTC with milliseconds, with microseconds where there are any;
-    arrays and rows become JSON. The driver gives JSON as text already.
-    """
-    if value is None or isinstance(value, str | int | float | bytes):
-        return value
-    if isinstance(value, datetime):
-        return _time(value)
-    if isinstance(value, Decimal):
-        return int(value) if value.is_finite() and value == value.to_integral() else float(value)
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return orjson.dumps([plain(one) for one in value], default=str).decode()
-    return str(value)
-
-
-def _time(value: datetime) -> str:
-    try:
-        utc = value.astimezone(UTC) if value.tzinfo is not None else value
-    except OverflowError:
-        return value.isoformat()
-    fine = "milliseconds" if utc.microsecond % _MS == 0 else "microseconds"
-    return f"{utc.replace(tzinfo=None).isoformat(timespec=fine)}Z"
-
-
 APPLICATION = "backscroll"
 CONNECT_S = 5.0
 ANSWER_S = 5.0
@@ -115,19 +99,32 @@ CLOSE_S = 0.5
 _BEGIN = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     f" SET LOCAL statement_timeout = '{READ_S:.0f}s'; SET LOCAL lock_timeout = '2s';"
-    f" SET LOCAL idle_in_transaction_session_timeout = '{READ_S:.0f}s'"
+    f" SET LOCAL idle_in_transaction_session_timeout = '{READ_S:.0f}s'; {values.SETTINGS}"
 )
 _MOMENT = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN CAST(pg_last_wal_replay_lsn() AS text)"
     " ELSE CAST({} AS text) END"
 )
 _TABLES = (
-    "SELECT c.relname, a.attname FROM pg_catalog.pg_class c"
+    "SELECT n.nspname AS schema, c.relname AS name, a.attname AS column,"
+    " CAST(c.relkind AS text) AS kind, has_table_privilege(c.oid, 'SELECT') AS whole,"
+    " has_column_privilege(c.oid, a.attnum, 'SELECT') AS readable,"
+    " row_security_active(c.oid) AS narrowed FROM pg_catalog.pg_class c"
     " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid"
-    " WHERE c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped"
-    " AND n.nspname NOT IN ('pg_catalog', 'information_schema')"
-    " AND pg_catalog.pg_table_is_visible(c.oid)"
+    " WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped"
+    " AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')"
+    " AND {} ORDER BY n.nspname, c.relname, a.attnum"
+)
+_ON_PATH = "pg_catalog.pg_table_is_visible(c.oid)"
+_IDENTITY = "SELECT system_identifier FROM pg_control_system()"
+_LOCK = (
+    "SELECT coalesce('the table ' || c.relname, 'a lock') AS name, coalesce((SELECT"
+    " string_agg(DISTINCT coalesce(nullif(a.application_name, ''), a.usename, 'another program'),"
+    " ' and ') FROM pg_stat_activity a WHERE a.pid = ANY (pg_blocking_pids(l.pid))),"
+    " 'another program') AS holder FROM pg_locks l"
+    " LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+    " WHERE l.pid = CAST($1 AS integer) AND NOT l.granted LIMIT 1"
 )
 _MISSING = (
     "cannot be read: PostgreSQL needs the driver asyncpg. Install Backscroll with the extra"
@@ -177,6 +174,7 @@ class Servers:
     def __init__(self) -> None:
         """Start with none."""
         self._kept: dict[ServerUrl, Any] = {}
+        self._logins: dict[ServerUrl, Login] = {}
         self._made: Counter[ServerUrl] = Counter()
         self._locks: dict[ServerUrl, AbstractContextManager[Any]] = {}
         weakref.finalize(self, _close_all, self._kept)
@@ -191,9 +189,36 @@ class Servers:
         with self._lock(url):
             connection = self._begun(url)
             try:
-                yield PostgresRows(url, connection)
+                yield PostgresRows(url, connection, self._made[url])
             finally:
                 self._end(url, connection)
+
+    def identity(self, url: ServerUrl, table: str) -> str:
+        """Return a text that is the same for all URLs of a database, and of no other database.
+
+        It names the cluster of databases (``system_identifier``), the database, and the schema.
+
+        Args:
+            url: The database.
+            table: A table whose schema counts.
+
+        Raises:
+            ServerTrouble: The server cannot be reached, or the driver is missing.
+        """
+        with self.reading(url) as reader:
+            sql = (
+                "SELECT current_database() AS database, coalesce((SELECT n.nspname"
+                " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid ="
+                f" c.relnamespace WHERE c.relname = $1 AND {_ON_PATH}), current_schema()) AS schema"
+            )
+            (found,) = reader.rows(sql, table)
+        try:
+            with self.reading(url) as reader:
+                cluster = str(reader.rows(_IDENTITY)[0]["system_identifier"])
+        except ServerTrouble:
+            # Some hosts forbid it: what the URL names tells servers apart then.
+            cluster = url_address(url)
+        return f"{cluster}/{found['database']}/{found['schema']}"
 
     def moment(self, url: ServerUrl) -> str:
         """Return a text that is another one whenever what can be read may have changed.
@@ -223,6 +248,21 @@ class Servers:
                     raise ServerTrouble(url, reason(error)) from None
             return self.moment(url)
 
+    def waits_for(self, url: ServerUrl) -> str | None:
+        """Return what a statement that is being answered waits for; None where that is unknown.
+
+        It is asked on a connection of its own, without waiting for the other one.
+        """
+        kept, login = self._kept.get(url), self._logins.get(url)
+        if kept is None or login is None:
+            return None
+        try:
+            found = _LOOP.run(_lock_of(login, kept.get_server_pid()))
+        except Exception:
+            # Another answer says why the server cannot be read.
+            return None
+        return None if found is None else "waits for {}, which {} has locked".format(*found)
+
     def close(self, url: ServerUrl) -> None:
         """Let a connection go."""
         kept = self._kept.pop(url, None)
@@ -241,40 +281,42 @@ class Servers:
         kept = self._kept.get(url)
         if kept is not None:
             try:
-                _LOOP.run(kept.execute(_BEGIN, timeout=ANSWER_S))
+                self._begin(url, kept)
                 return kept
             except Exception:
                 self.close(url)
         connection = self._connect(url)
         try:
-            _LOOP.run(connection.execute(_BEGIN, timeout=ANSWER_S))
+            self._begin(url, connection)
         except Exception as error:
             self.close(url)
             raise ServerTrouble(url, reason(error)) from None
         return connection
 
     def _connect(self, url: ServerUrl) -> Any:
-        if url.fault is not None:
-            raise ServerTrouble(url, url.fault)
+        login = login_of(url)
         try:
-            driver = import_module("asyncpg")
+            import_module("asyncpg")
         except ImportError:
             raise ServerTrouble(url, _MISSING) from None
         try:
-            connection = _LOOP.run(
-                driver.connect(
-                    dsn=url.dsn, timeout=CONNECT_S, command_timeout=READ_S,
-                    # Poolers hand each transaction to another server process.
-                    statement_cache_size=0, server_settings={"application_name": APPLICATION},
-                )
-            )  # fmt: skip
+            connection = _LOOP.run(_connected(login))
         except Exception as error:
-            hint = _NO_PASSWORD if is_of_password(error) and not url.has_password else ""
+            hint = _NO_PASSWORD if is_of_password(error) and not login.has_password else ""
             # Without the cause: the driver's errors may quote the URL.
-            raise ServerTrouble(url, reason(error) + hint) from None
+            words = login.without_secrets(reason(error)) + hint
+            refuses = str(getattr(error, "sqlstate", "")).startswith("28")
+            raise ServerTrouble(url, words, is_refusal=refuses) from None
         self._kept[url] = connection
+        self._logins[url] = login
         self._made[url] += 1
         return connection
+
+    def _begin(self, url: ServerUrl, connection: Any) -> None:
+        """Begin a transaction, with the schema that the URL names."""
+        path = self._logins[url].search_path
+        path = f"; SET LOCAL search_path = {path}" if path else ""
+        _LOOP.run(connection.execute(_BEGIN + path, timeout=ANSWER_S))
 
     def _end(self, url: ServerUrl, connection: Any) -> None:
         try:
@@ -284,38 +326,139 @@ class Servers:
             self.close(url)
 
 
+class Moment(NamedTuple):
+    """When something was read.
+
+    Attributes:
+        connected: As in ``PostgresRows``.
+        oldest: The transaction before which all had ended.
+    """
+
+    connected: int
+    oldest: str
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table or view.
+
+    Attributes:
+        kind: As ``pg_class.relkind``.
+        columns: Each with whether it may be read.
+        whole: Whether the table as a whole may be read, system columns too.
+        narrowed: Whether row security hides rows of it.
+    """
+
+    kind: str
+    whole: bool
+    narrowed: bool
+    columns: dict[str, bool] = field(default_factory=dict)
+
+
 class PostgresRows:
-    """Fulfils ``store.sources.base.row_reader.RowReader`` on a PostgreSQL server."""
+    """Fulfils ``store.sources.base.row_reader.RowReader`` on a PostgreSQL server.
 
-    def __init__(self, url: ServerUrl, connection: Any) -> None:
+    Attributes:
+        connected: Another number after each reconnection, which may be to another server.
+    """
+
+    def __init__(self, url: ServerUrl, connection: Any, connected: int = 0) -> None:
         """Read on a connection that is in a transaction."""
+        self.connected = connected
         self._url, self._connection = url, connection
-        self._tables: dict[str, frozenset[str]] | None = None
+        self._known: dict[str, _Table] | None = None
 
-    def rows(self, sql: str, *values: object) -> list[Row]:
+    def rows(self, sql: str, *bound: object) -> list[Row]:
         """Return what a statement finds, by column name.
 
         Raises:
             ServerTrouble: The server does not answer, or not with rows.
         """
+        return self.later(sql, *bound)()
+
+    def later(self, sql: str, *bound: object) -> Later:
+        """Fetch what a statement finds; return what decodes it.
+
+        Raises:
+            ServerTrouble: The server does not answer, or not with rows.
+        """
         try:
-            found = _LOOP.run(self._connection.fetch(sql, *values))
+            return _LOOP.run(_fetched(self._connection, sql, bound)).rows
         except Exception as error:
             raise ServerTrouble(self._url, reason(error)) from None
-        return [{name: plain(value) for name, value in row.items()} for row in found]
 
     def tables(self) -> dict[str, frozenset[str]]:
-        """Return the columns of each table on the search path, by its name."""
-        if self._tables is None:
-            found: dict[str, set[str]] = {}
-            for row in self.rows(_TABLES):
-                found.setdefault(row["relname"], set()).add(row["attname"])
-            self._tables = {name: frozenset(columns) for name, columns in found.items()}
-        return self._tables
+        """Return the columns of each table and view on the search path, by its name."""
+        return {name: frozenset(table.columns) for name, table in self._tables().items()}
+
+    def elsewhere(self) -> dict[str, dict[str, frozenset[str]]]:
+        """Return the columns of the tables off the search path, by schema and name."""
+        found: dict[str, dict[str, frozenset[str]]] = {}
+        for row in self.rows(_TABLES.format(f"NOT {_ON_PATH}")):
+            tables = found.setdefault(row["schema"], {})
+            tables[row["name"]] = tables.get(row["name"], frozenset()) | {row["column"]}
+        return found
 
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of a table's columns; none where the table is missing."""
-        return self.tables().get(table, frozenset())
+        known = self._tables().get(table)
+        return frozenset(known.columns) if known is not None else frozenset()
+
+    def readable(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns that may be read; all where none may be.
+
+        The server says then what is missing.
+        """
+        known = self._tables().get(table)
+        if known is None:
+            return frozenset()
+        found = [name for name, may in known.columns.items() if may]
+        return frozenset(found or known.columns)
+
+    def listed(self, table: str, name: str = "") -> str:
+        """Return the columns of a table that may be read, as a statement lists them.
+
+        Args:
+            table: The table.
+            name: What the statement calls it.
+        """
+        known, prefix = self._tables().get(table), f"{name}." if name else ""
+        readable = self.readable(table)
+        if known is None or not readable:
+            return f"{prefix}*"
+        names = [name for name in known.columns if name in readable]
+        return ", ".join(f"{prefix}{values.quoted(name)}" for name in names)
+
+    def has_versions(self, table: str) -> bool:
+        """Return whether rows of a table name the transaction that wrote them (``xmin``)."""
+        known = self._tables().get(table)
+        return known is None or (known.whole and known.kind in ("r", "p", "m"))
+
+    def is_narrowed(self, table: str) -> bool:
+        """Return whether row security, or a view, may hide rows of a table."""
+        known = self._tables().get(table)
+        return known is not None and (known.narrowed or known.kind == "v")
+
+    def written(self, table: str) -> str:
+        """Return an expression that differs once a row of a table was written anew."""
+        if self.has_versions(table):
+            return "CAST(CAST(xmin AS text) AS bigint)"
+        return f"CAST(hashtextextended(CAST(ROW({self.listed(table)}) AS text), 0) AS numeric)"
+
+    def moment(self) -> Moment:
+        """Return what ``written_since`` compares the rows of a later transaction with."""
+        (found,) = self.rows("SELECT txid_snapshot_xmin(txid_current_snapshot()) AS oldest")
+        return Moment(self.connected, str(found["oldest"] & 0xFFFFFFFF))
+
+    def written_since(self, place: int, name: str = "") -> str:
+        """Return the condition that a row may have been written since a moment.
+
+        Args:
+            place: Where the moment's transaction is bound.
+            name: What the statement calls the table.
+        """
+        column = f"{name}.xmin" if name else "xmin"
+        return f"age({column}) <= age(CAST(CAST(${place} AS text) AS xid))"
 
     def any_of(self, place: int) -> str:
         """Return the condition of being one of ``bound_ids``, which is bound at a place."""
@@ -324,6 +467,46 @@ class PostgresRows:
     def contains(self, column: str, place: int) -> str:
         """Return the condition that a column's text contains the text bound at a place."""
         return f"strpos(CAST({column} AS text), ${place}) > 0"
+
+    def _tables(self) -> dict[str, _Table]:
+        if self._known is None:
+            self._known = {}
+            for row in self.rows(_TABLES.format(_ON_PATH)):
+                made = _Table(row["kind"], bool(row["whole"]), bool(row["narrowed"]))
+                table = self._known.setdefault(row["name"], made)
+                table.columns[row["column"]] = bool(row["readable"])
+        return self._known
+
+
+async def _connected(login: Login) -> Any:
+    return await import_module("asyncpg").connect(
+        **login.arguments, timeout=CONNECT_S, command_timeout=READ_S,
+        # Poolers hand each transaction to another server process.
+        statement_cache_size=0, server_settings={"application_name": APPLICATION},
+    )  # fmt: skip
+
+
+async def _lock_of(login: Login, process: int) -> tuple[str, str] | None:
+    """Return the table whose lock a server process waits for, and who has that."""
+    connection = await _connected(login)
+    try:
+        row = await connection.fetchrow(_LOCK, process, timeout=ANSWER_S)
+    finally:
+        await connection.close(timeout=CLOSE_S)
+    return None if row is None else (str(row["name"]), str(row["holder"]))
+
+
+async def _fetched(connection: Any, sql: str, bound: Sequence[object]) -> values.Fetched:
+    """Return what a statement finds, each value as its text."""
+    shape = await connection.prepare(sql)
+    columns = values.columns_of(shape.get_attributes())
+    if not sql.startswith("SELECT"):
+        # What a transaction refuses, or answers with texts alone, such as SHOW.
+        found = await connection.fetch(sql, *bound)
+        texts = [[str(value).encode() for value in record.values()] for record in found]
+        return values.Fetched(columns, texts)
+    records = await connection.fetch(values.statement(sql, columns), *bound)
+    return values.Fetched(columns, [tuple(record.values()) for record in records])
 
 
 def _is_lost(error: BaseException) -> bool:

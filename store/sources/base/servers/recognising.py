@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import ServerSource, Source
@@ -20,29 +20,53 @@ def recognised(url: ServerUrl, sources: Iterable[Source]) -> Source:
     Raises:
         ServerTrouble: It cannot be read, or is of none; the message says what it is.
     """
-    servers, labels = Servers(), []
+    servers, readers = Servers(), list[ServerSource]()
     try:
         with servers.reading(url) as reader:
             for source in sources:
                 if isinstance(source, ServerSource):
-                    labels.append(source.label)
+                    readers.append(source)
                     if source.knows(reader):
                         return source
-            raise ServerTrouble(url, _what_it_is(reader, labels))
+            left_out = f" ({url.left_out})" if url.left_out else ""
+            raise ServerTrouble(url, _what_it_is(reader, readers) + left_out)
     finally:
         servers.close_all()
 
 
-def _what_it_is(reader: PostgresRows, labels: Sequence[str]) -> str:
-    tables = sorted(reader.tables())
+def _what_it_is(reader: PostgresRows, sources: Sequence[ServerSource]) -> str:
+    tables, labels = sorted(reader.tables()), [source.label for source in sources]
     if set(tables) >= _STORE:
         return (
             "is a three-table store on PostgreSQL, which this version cannot open: "
             f"it opens stores in SQLite files, and reads {' and '.join(labels)} from PostgreSQL"
         )
-    known = " or ".join(labels)
+    known, hidden = " or ".join(labels), _off_the_path(reader, sources)
     if not tables:
-        return f"has no tables on its search path: no database of {known}"
+        return f"has no tables on its search path: {hidden or f'no database of {known}'}"
     named = ", ".join(neutral(name) for name in tables[:_NAMED])
     more = f" and {len(tables) - _NAMED} more" if len(tables) > _NAMED else ""
-    return f"is no database of {known}: it has the tables {named}{more}"
+    return f"is no database of {known}: " + (hidden or f"it has the tables {named}{more}")
+
+
+class _Schema:
+    """The tables of a schema that is off the search path."""
+
+    def __init__(self, tables: Mapping[str, frozenset[str]]) -> None:
+        self._tables = tables
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns; none where the table is missing."""
+        return self._tables.get(table, frozenset())
+
+
+def _off_the_path(reader: PostgresRows, sources: Sequence[ServerSource]) -> str:
+    """Return which schemas have the tables of a source, and the way to them."""
+    found = [
+        (schema, source.label) for schema, tables in reader.elsewhere().items()
+        for source in sources if source.knows(_Schema(tables))
+    ]  # fmt: skip
+    if not found:
+        return ""
+    words = [f"the tables of {label} are in the schema {neutral(name)}" for name, label in found]
+    return f"{', and '.join(words)}; add schema={neutral(found[0][0])} to the URL to read it"

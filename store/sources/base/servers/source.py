@@ -9,19 +9,34 @@ has other signs, and is read once more.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
-from store.engine.server_url import ServerTrouble, ServerUrl
+from store.engine.server_url import Root, ServerTrouble, ServerUrl
 from store.sources.base.protocol import Problem, Reading, Unit
-from store.sources.base.row_reader import RowReader
+from store.sources.base.row_reader import RowReader, TableReader
 
 if TYPE_CHECKING:
-    from store.sources.base.servers.connection import Servers
+    from store.sources.base.servers.connection import PostgresRows, Servers
 
-XMIN = "CAST(CAST(xmin AS text) AS bigint)"
-"""The transaction that wrote a row, as a number that can be summed."""
+ToUnits = Callable[[Root, list[Problem]], Iterator[Unit]]
+"""Returns the units of rows that are fetched; takes the place, and what receives problems."""
+ToReading = Callable[[str, Unit], Reading]
+"""Returns the reading of rows that are fetched; takes the place for people, and the unit."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Following:
+    """A session that is read again and again.
+
+    Attributes:
+        fetch: Fetches what was added since it was called last, where that can be told.
+    """
+
+    fetch: Callable[[PostgresRows], ToReading]
 
 
 class ServerRows(ABC):
@@ -33,6 +48,7 @@ class ServerRows(ABC):
         """Make a source that has no connection yet."""
         self._moments: dict[ServerUrl, str] = {}
         self._units: dict[ServerUrl, dict[str, Unit]] = {}
+        self._followed = WeakValueDictionary[tuple[ServerUrl, str], Following]()
 
     @cached_property
     def _servers(self) -> Servers:
@@ -42,31 +58,28 @@ class ServerRows(ABC):
         return Servers()
 
     @abstractmethod
-    def knows(self, reader: RowReader) -> bool:
+    def knows(self, reader: TableReader) -> bool:
         """Tell by its tables whether a database is this program's."""
 
     @abstractmethod
-    def list_rows(
-        self, reader: RowReader, url: ServerUrl, problems: list[Problem]
-    ) -> Iterator[Unit]:
-        """Yield a unit for each session; its key is the session's id.
+    def fetch_units(self, reader: PostgresRows) -> ToUnits:
+        """Fetch what tells the sessions and whether they moved; return what makes units of it.
 
-        Args:
-            reader: Runs the statements.
-            url: The database on a server.
-            problems: Takes what is damaged.
+        The key of a unit is the session's id.
         """
 
     @abstractmethod
-    def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session whole, from whatever engine.
+    def fetch_session(self, reader: RowReader, session_id: str) -> ToReading:
+        """Fetch one session whole, from whatever engine; return what makes a reading of it.
 
         Args:
             reader: The transaction.
-            place: The database's path or URL, for people.
             session_id: As in the database.
-            unit: The session as it was listed.
         """
+
+    def following(self, session_id: str) -> Following:
+        """Return what fetches a session again and again; here whole each time."""
+        return Following(lambda reader: self.fetch_session(reader, session_id))
 
     def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
         """Return nothing: the databases have to be named."""
@@ -80,18 +93,43 @@ class ServerRows(ABC):
             problems.append(Problem(str(url), 0, trouble.reason))
 
     def read_on(self, url: ServerUrl, unit: Unit) -> Reading:
-        """Read one session whole.
+        """Read one session whole; of one that is followed, only what was added is fetched.
 
         Raises:
             ServerTrouble: The server cannot be read now.
         """
+        following = self._followed.get((url, unit.key)) or Following(
+            lambda reader: self.fetch_session(reader, unit.key)
+        )
         try:
             with self._servers.reading(url) as reader:
-                return self.read_rows(reader, str(url), unit.key, unit)
+                make = following.fetch(reader)
         except ServerTrouble:
             # It was listed but not read: let the next look find it moved.
             self._units.pop(url, None)
             raise
+        return make(str(url), unit)
+
+    def follow_on(self, url: ServerUrl, unit: Unit) -> object:
+        """Follow a session as long as the returned object is kept.
+
+        Args:
+            url: The database.
+            unit: The session.
+        """
+        return self._followed.setdefault((url, unit.key), self.following(unit.key))
+
+    def identity_on(self, url: ServerUrl) -> str:
+        """Return a text that is the same for all URLs of a database, and of no other database.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
+        return self._servers.identity(url, "sessions")
+
+    def waits_for(self, url: ServerUrl) -> str | None:
+        """Return what an answer of the server is waiting for; None where nothing is known."""
+        return self._servers.waits_for(url)
 
     def moved_on(self, url: ServerUrl) -> list[Unit] | None:
         """Return the sessions that moved since they were listed last.
@@ -117,7 +155,8 @@ class ServerRows(ABC):
         with self._servers.reading(url) as reader:
             if not self.knows(reader):
                 raise ServerTrouble(url, f"is no database of {self.label}: its tables are others")
-            units = list(self.list_rows(reader, url, problems))
+            make = self.fetch_units(reader)
+        units = list(make(url, problems))
         self._moments[url] = moment
         self._units[url] = {unit.key: unit for unit in units}
         return units

@@ -1,0 +1,261 @@
+"""What a URL, a service and the environment say about a login, as the driver takes it.
+
+Source: PostgreSQL's manual, "Database Connection Control Functions", "The Connection Service
+File" and "The Password File". What the URL says comes first, then its service, then the
+environment, which the driver reads by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl
+from store.sources.base.servers.values import quoted
+
+_UNVERIFIED = "no-verify"
+"""node-postgres' word for TLS whose certificate may be anybody's."""
+_SYSTEM_FOLDERS = ("/etc/postgresql-common", "/etc")
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How a database is connected to.
+
+    Attributes:
+        arguments: For ``asyncpg.connect``.
+        search_path: As ``SET search_path`` takes it; empty for the server's own.
+        has_password: Whether one was found anywhere.
+        secret: The password, to keep it out of messages.
+    """
+
+    arguments: dict[str, Any]
+    search_path: str
+    has_password: bool
+    secret: str = ""
+
+    def without_secrets(self, words: str) -> str:
+        """Return a text without the password."""
+        return words.replace(self.secret, "***") if self.secret else words
+
+
+def login_of(url: ServerUrl) -> Login:
+    """Return how a URL's database is connected to.
+
+    Raises:
+        ServerTrouble: The URL cannot be used, or names a service that is not there.
+    """
+    if url.fault is not None:
+        raise ServerTrouble(url, url.fault)
+    found = _resolved(url, os.environ)
+    hosts, ports = _listed(found.get("host")), _listed(found.get("port"))
+    addresses = _listed(found.get("hostaddr") or os.environ.get("PGHOSTADDR"))
+    if addresses and not (found.get("sslmode") == "verify-full" and hosts):
+        names, hosts = hosts or addresses, addresses
+    else:
+        names = hosts
+    arguments: dict[str, Any] = {"dsn": _dsn(found)}
+    if hosts:
+        arguments["host"] = hosts
+    if ports:
+        arguments["port"] = _ports(url, ports, len(hosts))
+    user, database = found.get("user"), found.get("dbname") or found.get("database")
+    if user:
+        arguments["user"] = user
+    if database:
+        arguments["database"] = database
+    password = found.get("password") or found.get("passwd") or os.environ.get("PGPASSWORD")
+    if not password:
+        password = _of_file(found, names, ports, os.environ)
+    if password:
+        arguments["password"] = password
+    if found.get("sslmode") == _UNVERIFIED:
+        arguments["ssl"] = _unverified()
+    elif found.get("sslrootcert") == "system":
+        arguments["ssl"] = ssl.create_default_context()
+    path = ", ".join(quoted(one.strip()) for one in found.get("schema", "").split(",") if one)
+    return Login(
+        arguments, path or found.get("search_path", ""), bool(password), password or "",
+    )  # fmt: skip
+
+
+def url_address(url: ServerUrl) -> str:
+    """Return the hosts and ports of a URL, without what does not tell servers apart."""
+    found = _resolved(url, os.environ)
+    hosts = found.get("hostaddr") or found.get("host") or os.environ.get("PGHOST", "localhost")
+    return f"{hosts.lower()}:{found.get('port') or os.environ.get('PGPORT', '5432')}"
+
+
+def _resolved(url: ServerUrl, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of a URL and its service, by libpq's names."""
+    parts = urlsplit(url.dsn)
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    found = {"user": unquote(user), "password": unquote(password)}
+    found |= _hosts(hosts) | {"dbname": unquote(parts.path.removeprefix("/"))}
+    found = {key: value for key, value in found.items() if value}
+    found |= {key: value for key, value in parse_qsl(parts.query) if key in UNDERSTOOD}
+    service = found.get("service") or environment.get("PGSERVICE")
+    if not service:
+        return found
+    return {**_service(url, service, found.get("servicefile"), environment), **found}
+
+
+def _hosts(text: str) -> dict[str, str]:
+    """Return ``host`` and ``port`` of a URL's hosts, each a list with commas."""
+    names, ports = [], []
+    for one in text.split(",") if text else ():
+        bracket = one.rfind("]")
+        name, colon, port = one.rpartition(":") if one.rfind(":") > bracket else (one, "", "")
+        names.append(unquote(name).strip("[]"))
+        ports.append(port)
+    return {"host": ",".join(names), "port": ",".join(ports) if any(ports) else ""}
+
+
+def _listed(text: str | None) -> list[str]:
+    return text.split(",") if text else []
+
+
+def _ports(url: ServerUrl, ports: list[str], hosts: int) -> int | list[int]:
+    """Return a port for all hosts, or one for each.
+
+    Raises:
+        ServerTrouble: One is no number.
+    """
+    if any(port and not port.isdecimal() for port in ports):
+        raise ServerTrouble(url, "cannot be read: its port is not a number")
+    found = [int(port or os.environ.get("PGPORT", "5432")) for port in ports]
+    return found * hosts if len(found) == 1 and hosts > 1 else found if hosts > 1 else found[0]
+
+
+def _dsn(found: Mapping[str, str]) -> str:
+    """Return a URL with those parameters alone that only the driver understands."""
+    left = {key: value for key, value in found.items() if key in FOR_THE_DRIVER and value}
+    if left.get("sslmode") == _UNVERIFIED:
+        del left["sslmode"]
+    if left.get("sslrootcert") == "system":
+        left.pop("sslrootcert")
+        left.pop("sslmode", None)
+    return f"postgresql://?{urlencode(left)}" if left else "postgresql://"
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _service(
+    url: ServerUrl, name: str, file: str | None, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the parameters of a service.
+
+    Args:
+        url: For the error.
+        name: The service.
+        file: The file that the URL names, or None.
+        environment: Names other files.
+
+    Raises:
+        ServerTrouble: No file has it.
+    """
+    own = file or environment.get("PGSERVICEFILE")
+    folder = environment.get("PGSYSCONFDIR")
+    folders = [folder] if folder else _SYSTEM_FOLDERS
+    files = [Path(own).expanduser() if own else Path.home() / ".pg_service.conf"]
+    files += [Path(one) / "pg_service.conf" for one in folders]
+    for path in files:
+        found = _section(path, name)
+        if found is not None:
+            return found
+    raise ServerTrouble(url, f"cannot be read: no service {name!r} in {files[0]}")
+
+
+def _section(path: Path, name: str) -> dict[str, str] | None:
+    """Return the parameters of a section of a service file; None where there is none."""
+    found: dict[str, str] | None = None
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            if found is not None:
+                return found
+            found = {} if line == f"[{name}]" else None
+        elif found is not None and line and not line.startswith("#"):
+            key, equals, value = line.partition("=")
+            if equals and value.strip():
+                found.setdefault(key.strip(), value.strip())
+    return found
+
+
+def _of_file(
+    found: Mapping[str, str], hosts: list[str], ports: list[str], environment: Mapping[str, str]
+) -> str | None:
+    """Return the password that the password file has for a login; None where it has none.
+
+    Args:
+        found: The parameters of the URL and its service.
+        hosts: Their names, not their addresses.
+        ports: One for all, or one for each.
+        environment: Names what the URL does not.
+    """
+    named = found.get("passfile") or environment.get("PGPASSFILE")
+    path = Path(named).expanduser() if named else Path.home() / ".pgpass"
+    try:
+        if not path.is_file() or path.stat().st_mode & _OPEN_TO_OTHERS:
+            return None
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    user = found.get("user") or environment.get("PGUSER") or _system_user()
+    database = found.get("dbname") or found.get("database") or environment.get("PGDATABASE") or user
+    hosts = hosts or _listed(environment.get("PGHOST")) or ["localhost"]
+    ports = ports or _listed(environment.get("PGPORT")) or ["5432"]
+    for place, host in enumerate(hosts):
+        port = ports[place] if place < len(ports) else ports[0]
+        # A socket in the usual folder is localhost to psql, and to the driver any socket is.
+        names = {host, "localhost"} if host.startswith("/") else {host}
+        for entry in map(_fields, lines):
+            if len(entry) == 5 and not entry[0].startswith("#") and all(
+                own in ("*", *asked) for own, asked in
+                zip(entry, (names, {port or "5432"}, {database}, {user}), strict=False)
+            ):  # fmt: skip
+                return entry[4]
+    return None
+
+
+def _system_user() -> str:
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def _fields(line: str) -> list[str]:
+    """Return the fields of a password file's line; a backslash escapes ``:`` and itself."""
+    return list(_split(line))
+
+
+def _split(line: str) -> Iterator[str]:
+    field, letters = "", iter(line)
+    for letter in letters:
+        if letter == "\\":
+            field += next(letters, "")
+        elif letter == ":":
+            yield field
+            field = ""
+        else:
+            field += letter
+    yield field
