@@ -224,7 +224,7 @@ def pages(quick: bool) -> list[Line]:
         floor = _memory(small)
     return [
         Line("page", f"page down in {parts:,} parts, p95", _ms(p95(times)), "ms",
-             limits=Limits(value=16),
+             limits=Limits(value=12),
              details={"pages": paged, "median_ms": _ms(statistics.median(times)),
                       "max_ms": _ms(max(times)), "cpu_median_ms": _ms(statistics.median(spent)),
                       "cpu_p95_ms": _ms(p95(spent))}),
@@ -232,7 +232,7 @@ def pages(quick: bool) -> list[Line]:
              limits=Limits(value=50),
              details={"jumps": jumps, "median_ms": _ms(statistics.median(ends))}),
         Line("page", f"memory (RSS) after {paged} pages", memory["rss"], "MB", floor["rss"],
-             Limits(over=60), {"app": memory, "hello": floor}),
+             Limits(over=45), {"app": memory, "hello": floor}),
     ]  # fmt: skip
 
 

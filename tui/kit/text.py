@@ -61,7 +61,7 @@ def drawable(text: str) -> str:
     return ascii_only(text.translate(_ASCII_BLOCKS))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def guarded(text: str) -> str:
     """Return a text as it may reach the screen, in as many columns as Rich counts for it.
 

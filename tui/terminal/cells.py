@@ -90,7 +90,7 @@ def _seen_on_blanks(look: Look) -> frozenset[str]:
     return _SEEN_ON_BLANKS.intersection(look.attributes)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def is_sure(grapheme: str) -> bool:
     """Return whether all terminals give a character as many cells as Textual counts for it.
 

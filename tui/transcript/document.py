@@ -25,8 +25,8 @@ from tui.transcript.surroundings import Surroundings
 
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""
-ROW_BYTES = 3_000_000
-LAID_LINES = 2_000
+ROW_BYTES = 1_500_000
+LAID_LINES = 1_200
 LEAST = 96
 
 

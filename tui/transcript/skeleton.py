@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from sys import intern
 
 from store.conversation.turns import NO_TURN
 from store.engine.values import number
@@ -86,7 +87,7 @@ class Skeleton:
             self.turns.append(len(self.message_ids))
         self._last = outline.message_id
         self.message_ids.append(outline.message_id)
-        self.roles.append(outline.role)
+        self.roles.append(intern(outline.role))
         self.origins.append(outline.origin or "")
         self.flags.append(flags)
         self.created.append(number(outline.created_at))

@@ -34,7 +34,7 @@ from tui.transcript.scroller import Row, Scroller
 from tui.transcript.selection import rows_in
 from tui.transcript.strips import GUTTER, setting_for, strip_of, thumb_rows
 
-PAINTED_LINES = 400
+PAINTED_LINES = 200
 WHEEL_LINES = 3
 
 
