@@ -56,7 +56,9 @@ def test_lists_what_was_named_or_was_there(run: Run, claude_home: Path, home: Pa
     claude_home.rename(home / "moved")
     config = home / ".config" / "backscroll" / "config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f'[sources.paths]\nkimi = ["{home / "named"}"]\n')
+    config.write_text(f'[sources.paths]\nopenai-agents = ["{home / "named"}"]\n')
     listed = {place["path"]: place for place in run("sources", "--json").json}
     assert listed.keys() == {str(claude_home), str(home / "named")}
     assert listed[str(claude_home)]["sessions"] == 1 and not listed[str(home / "named")]["found"]
+    lines = run("sources").out.splitlines()
+    assert "Agents SDK ~/named" in lines[1] and lines[0].index("~") == lines[1].index("~")

@@ -450,6 +450,9 @@ def test_what_moved_is_read_alone(tmp_path: Path) -> None:
         made.execute("UPDATE cursorDiskKV SET value = ? WHERE key = ?",
                      (json.dumps(bubble(1, "abc")), f"bubbleId:{ONE}:b1"))  # fmt: skip
     (unit,) = source.units_at(tmp_path, [str(path)]) or []
+    with contextlib.closing(sqlite3.connect(path)) as made, made:
+        made.execute("UPDATE cursorDiskKV SET value = replace(value, 'abc', 'xyz')")
+    (unit,) = source.units_at(tmp_path, [str(path)]) or []
     assert unit.key.endswith(ONE)
     put(tmp_path, {f"composerData:{TWO}": None})
     assert [one.key for one in source.units(tmp_path, [])] == [f"state.vscdb/{ONE}"]

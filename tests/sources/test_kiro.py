@@ -395,6 +395,13 @@ def test_a_summary_is_all_that_is_left_of_earlier_turns(made: Rows) -> None:
     assert draft.metadata["backscroll"]["tangent"] is True
 
 
+def test_a_summary_before_the_next_turn_is_a_session(made: Rows) -> None:
+    made.first("/w", talk(latest_summary=["all so far", None]))
+    made.first("/empty", talk(name="c2"))
+    draft = only(made)
+    assert [one.metadata for one in draft.messages] == [{"compaction": True}]
+
+
 def test_a_conversation_that_grows_is_read_again_alone(made: Rows) -> None:
     made.later("/a", "c1", talk(entry(prompt("go"), "a")), 1_768_000_000_000)
     made.later("/b", "c2", talk(entry(prompt("other"), "b"), name="c2"), 1_768_000_000_000)

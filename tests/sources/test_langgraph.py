@@ -598,6 +598,34 @@ def test_changes_alone_that_grow(made: Threads) -> None:
     assert followed() == ["go", "2", "3", "4"]
 
 
+def test_a_checkpoint_that_is_put_again(made: Threads) -> None:
+    source = LanggraphSource()
+    made.put("01", None, {"messages": [human("u1", "go")]})
+    (unit,) = source.units_at(made.path, [str(made.path)]) or []
+    (draft,) = source.read(made.path, unit).sessions
+    assert grown.words(draft.messages[0]) == "go"
+    made.connection.execute("DELETE FROM checkpoints")
+    made.connection.execute("INSERT INTO checkpoints(thread_id) VALUES ('other')")
+    made.put("01", None, {"messages": [human("u1", "go on")]})
+    made.connection.execute("DELETE FROM checkpoints WHERE thread_id = 'other'")
+    found = source.units_at(made.path, [str(made.path)]) or []
+    assert [unit.key for unit in found] == [f"{made.path.name}/1"]
+    (draft,) = source.read(made.path, unit).sessions
+    assert grown.words(draft.messages[0]) == "go on"
+
+
+def test_a_file_without_row_numbers(made: Threads) -> None:
+    made.put("01", None, {"messages": [human("u1", "go")]})
+    made.connection.executescript(
+        "CREATE TABLE other (thread_id TEXT, checkpoint_ns TEXT, checkpoint_id TEXT,"
+        " parent_checkpoint_id TEXT, type TEXT, checkpoint BLOB, metadata BLOB, PRIMARY KEY"
+        " (thread_id, checkpoint_ns, checkpoint_id)) WITHOUT ROWID;"
+        " INSERT INTO other SELECT * FROM checkpoints; DROP TABLE checkpoints;"
+        " ALTER TABLE other RENAME TO checkpoints"
+    )
+    assert grown.prompts(made.draft().messages) == ["go"]
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     folder = tmp_path / "data"

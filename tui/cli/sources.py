@@ -57,7 +57,9 @@ def run(options: argparse.Namespace) -> int:
     printer = Printer()
     paths = [home_path(place["path"]) for place in found]
     width = max((cells(path) for path in paths if cells(path) <= MOST_PATH_COLUMNS), default=0)
+    labels = max((cells(place["label"]) for place in found), default=0)
     for place, path in zip(found, paths, strict=True):
+        place["label"] += " " * (labels - cells(place["label"]))
         _print_place(printer, place, path + " " * (width - cells(path)))
     if empty:
         printer.line(printer.paint(f"{more_places(len(empty))}; --all lists them", "faint"))
@@ -82,7 +84,7 @@ def _print_place(printer: Printer, place: Place, path: str) -> None:
     style = "ok" if place["found"] else "faint"
     pieces = [
         printer.paint("● " if place["found"] else "○ ", style),
-        printer.paint(f"{place['label']:<14}", "bold"),
+        printer.paint(f"{place['label']} ", "bold"),
         printer.paint(f"{path}  ", "faint"),
     ]
     if not place["enabled"]:

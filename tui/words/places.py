@@ -8,7 +8,7 @@ from store.sync.places import Place
 from store.sync.problems import StoredProblem
 from store.text import figures
 from tui.kit.lines import Line, Run
-from tui.kit.text import one_line
+from tui.kit.text import cells, one_line
 
 
 def found_words(place: Place) -> str:
@@ -44,10 +44,12 @@ def place_lines(places: Iterable[Place], problems: Sequence[StoredProblem]) -> l
     """
     lines: list[Line] = []
     shown, empty = sorted_out(places)
+    labels = max((cells(place.label) for place in shown), default=0)
     for place in shown:
         mark: Run = ("● ", "ok") if place.found else ("○ ", "faint")
+        label = place.label + " " * (labels - cells(place.label))
         lines.append(Line((
-            mark, (f"{place.label:<14} ", "text bold"), (f"{one_line(place.path)}  ", "muted"),
+            mark, (f"{label} ", "text bold"), (f"{one_line(place.path)}  ", "muted"),
             (found_words(place), "text"),
         )))
         for problem in problems:

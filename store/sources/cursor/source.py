@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,8 @@ _USERS = (
 """Where the editor's folder may be below one that is opened by name."""
 _ROOTS = ("", ".cursor")
 _LARGE = 64 * 1024 * 1024
-_RECENT = 8
-"""Chats of a large database whose rows are measured too: those that were written last."""
+_RECENT, _LAST_BUBBLES = 8, 50
+"""Of chats that were written last, the last rows are compared, as one may be updated in place."""
 _BYTES_PER_BUBBLE = 2048
 _FILES_LOOKED_AT = 20
 _HEAD_COLUMNS = ("composerId", "lastUpdatedAt", "recency", "isArchived", "value")
@@ -246,12 +247,13 @@ class CursorSource(DatabaseSource):
         ).fetchall()
         rowids = {str(key).removeprefix(COMPOSER): rowid for key, rowid in listed}
         recent = sorted(rowids, key=lambda name: max(rowids[name], newest.get(name, 0)))
-        measured = set(recent if is_small else recent[-_RECENT:])
+        measured, live = set(recent if is_small else recent[-_RECENT:]), set(recent[-_RECENT:])
         for name, rowid in sorted(rowids.items()):
             head, held = heads.get(name, {}), counted.get(name, (newest.get(name, 0), 0, 0))
             size = _measure(connection, name) if name in measured else 0
             at = max(ms_or_0(head.get("lastUpdatedAt")), ms_or_0(head.get("recency")))
-            sign = (rowid, held, size, sorted(head.items()))
+            said = _checksum(connection, name) if name in live else 0
+            sign = (rowid, held, size, said, sorted(head.items()))
             weight = _BYTES_PER_BUBBLE * (1 + (held[0] if is_small else 0))
             stamp = stamp_of_rows(path, sign, at=at, size=weight)
             yield Unit(f"{path.name}/{name}", (stamp,), at)
@@ -518,3 +520,18 @@ def _measure(connection: sqlite3.Connection, name: str) -> tuple[object, ...]:
         (prefix, above(prefix)),
     ).fetchone()
     return (row[0] if row is not None else None, *bubbles)
+
+
+def _checksum(connection: sqlite3.Connection, name: str) -> int:
+    """Return a checksum of a chat's row and of its last bubbles."""
+    prefix = f"{BUBBLE}{name}:"
+    rows = connection.execute(
+        "SELECT value FROM cursorDiskKV WHERE key = ? UNION ALL SELECT value FROM (SELECT value"
+        " FROM cursorDiskKV WHERE key >= ? AND key < ? ORDER BY rowid DESC LIMIT ?)",
+        (COMPOSER + name, prefix, above(prefix), _LAST_BUBBLES),
+    )
+    found = 0
+    for (value,) in rows:
+        body = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        found = zlib.crc32(body if isinstance(body, bytes) else b"", found)
+    return found

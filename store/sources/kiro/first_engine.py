@@ -49,7 +49,7 @@ def row_draft(path: str, row: Row, value: dict[str, Any], moved_ms: int) -> Sess
     taken.summary(value.get("latest_summary"))
     for place, entry in enumerate(history):
         taken.take(entry, place + 1)
-    if not history:
+    if not history and not taken.talk.found:
         return None
     created, updated = ms_or_0(row.get("created_at")), ms_or_0(row.get("updated_at"))
     first = created or min(taken.times, default=0) or moved_ms

@@ -9,7 +9,7 @@ from pathlib import Path
 from store.sources.base.databases import SqliteRows, stamp_of_rows
 from store.sources.base.named_files import NamedFiles
 from store.sources.base.protocol import Problem, Reading, Unit
-from store.sources.base.row_reader import Row
+from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.row_session import RowSession
 from store.sources.base.values import number, string
 from store.sources.langgraph.session import KIND, read_session
@@ -62,10 +62,10 @@ class LanggraphSource(NamedFiles):
         """
         reader = SqliteRows(connection)
         found: dict[str, list[Row]] = {}
-        counted = "SELECT thread_id, count(*) AS count, max(checkpoint_id) AS last"
-        told = [reader.rows(f"{counted} FROM checkpoints GROUP BY thread_id")]
+        tables = ["checkpoints"]
         if reader.columns("writes") >= _WRITES:
-            told.append(reader.rows(f"{counted} FROM writes GROUP BY thread_id"))
+            tables.append("writes")
+        told = [reader.rows(_counted(reader, table)) for table in tables]
         for rows in told:
             for row in rows:
                 if string(row["thread_id"]) is not None:
@@ -90,3 +90,16 @@ class LanggraphSource(NamedFiles):
         session = RowSession(session_id, str(path))
         draft = read_session(SqliteRows(connection), session, self._known(path, session_id))
         return Reading([draft] if draft else [], session.problems, unit.stamps)
+
+
+def _counted(reader: RowReader, table: str) -> str:
+    """Return the query for what differs by thread where a table moved; its index has all of it.
+
+    A row that is put again has another number.
+    """
+    numbered = not reader.rows(
+        "SELECT 1 AS one FROM sqlite_master WHERE name = $1 AND sql LIKE '%WITHOUT ROWID%'", table
+    )
+    numbers = ", max(rowid) AS newest, total(rowid) AS numbers" if numbered else ""
+    return ("SELECT thread_id, count(*) AS count, max(checkpoint_id) AS last"
+            f"{numbers} FROM {table} GROUP BY thread_id")  # fmt: skip
