@@ -239,3 +239,17 @@ def test_any_format_can_be_masked(run: Run, secretive: tuple[str, str]) -> None:
         result = run("export", session_of(run), "--to", to, "--mask")
         assert not any(secret in result.out for secret in secretive)
         assert "masked" in result.err
+
+
+def test_every_session_to_a_folder(run: Run, demo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "all"
+    assert run("export", "--to", "json").code == 2
+    assert run("export", "--all", "--to", "json").code == 2
+    assert run("export", "weekly-review", "--to", "json", "--json").code == 2
+    dry = run("export", "--all", "--to", "jsonl", "--out", folder, "--dry-run", "--json").json
+    assert dry["written"] > 5 and not folder.exists()
+    done = run("export", "--all", "--to", "jsonl", "--out", folder, "--json")
+    assert done.code == 0 and done.json["written"] == dry["written"]
+    assert len(list(folder.glob("*.jsonl"))) == dry["written"]
+    again = run("export", "--all", "--to", "jsonl", "--out", folder)
+    assert "0 sessions written" in again.err and again.code == 0

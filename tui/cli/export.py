@@ -1,5 +1,10 @@
 """Write a session to stdout or to a file; html takes several, for one page.
 
+--all writes every session to its own file in the folder --out, in any format. Run it again to go
+on after an interruption, or to write what has changed since: other files are left as they are, and
+none is replaced that it did not write. --dry-run counts. --json prints {"folder", "written",
+"unchanged", "failed": {id: reason}, "masked"}; the exit code is 1 if one failed.
+
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
 
@@ -13,14 +18,14 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from store.config import load_config
 from store.engine.database import Database
 from store.errors import Refused
 from store.exports.files import Prepared, prepare
-from store.exports.reading import Playing
+from store.exports.reading import Playing, View
 from store.exports.registry import FORMATS, Format
 from store.exports.selection import Selection
 from store.prices.loading import load_prices
@@ -30,14 +35,18 @@ from store.sharing.masks import Masking, Masks
 from store.sharing.settings import checked_masking
 from store.system.files import AlreadyThere
 from store.system.locations import library_path
+from store.system.paths import expanded
+from store.text.figures import count_of
 from store.text.neutral import neutral
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
-from tui.cli.output import note
+from tui.cli.output import UsageError, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
+from tui.cli.working import showing
 
 EXAMPLES = (
     ("backscroll export 4f1c --to html --out page.html", "a page to read and to share"),
     ("backscroll export 4f1c --to markdown --out notes.md", "a document to read"),
+    ("backscroll export --all --to markdown --out sessions/", "every session, for a folder"),
     ("backscroll export 4f1c --to jsonl > session.jsonl", "every row, for `import`"),
 )
 
@@ -83,6 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="include images, in html those of up to 2 MB (default: yes)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    parser.add_argument(
+        "--all", action="store_true", help="every session, each to a file in the folder --out")
+    parser.add_argument("--dry-run", action="store_true", help="with --all: only count")
+    parser.add_argument("--json", action="store_true", help="with --all: print a JSON object")
 
 
 def _seconds(text: str) -> float:
@@ -117,6 +130,9 @@ def run(options: argparse.Namespace) -> int:
     """Write it."""
     format = FORMATS[options.to]
     view = "context" if format.context else view_of(options, whole=format.whole)
+    _check(options)
+    if options.all:
+        return _export_all(options, format, view)
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         session_id, *further = (resolve(database, each).id for each in options.sessions)
@@ -144,6 +160,60 @@ def run(options: argparse.Namespace) -> int:
     if ours and reading.agent_id is not None:
         _remember(options, format.name, reading.agent_id, session_id)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        UsageError: The message says which.
+    """
+    if not options.all:
+        if not options.sessions:
+            raise UsageError("name a session, or use --all")
+        if options.dry_run or options.json:
+            raise UsageError("--dry-run and --json are for --all")
+    elif options.sessions or options.first or options.last or options.list_masks or options.force:
+        raise UsageError("--all takes no SESSION, --from, --to-message, --list-masks or --force")
+    elif options.out is None:
+        raise UsageError("--all needs a folder: --out DIR")
+
+
+def _export_all(options: argparse.Namespace, format: Format, view: View) -> int:
+    """Write every session to a folder."""
+    from store.exports.bulk import export_all
+
+    folder = expanded(options.out)
+    masked, masking = _masking(options, format)
+    prices = load_prices(load_config().prices) if format.masked else None
+    chosen = Selection(
+        None, None, images=options.images or format.pictures, outputs=options.outputs)
+    selection = None if chosen == Selection() else chosen
+    playing = options.size._replace(longest_wait=options.longest_wait)
+    with store_for_reading(options) as opened, showing() as shown:
+        database = needs_store(opened)
+
+        def prepared(session_id: str, export_id: str) -> Prepared:
+            return prepare(
+                database, session_id, format, view=view, masked=masked, masking=masking,
+                selection=selection, playing=playing, pictures=options.images, prices=prices,
+                export_id=export_id)
+
+        done = export_all(
+            database, format, folder, prepared, dry_run=options.dry_run,
+            settings=repr((view, masked, masking, selection, playing, options.images)),
+            telling=lambda count, total: shown("exporting", count, total))
+    if options.json:
+        print_json({"folder": str(folder), **asdict(done), "dry_run": options.dry_run})
+    else:
+        verb = "would be written to" if options.dry_run else "written to"
+        note(f"{count_of(done.written, 'session')} {verb} {folder},"
+             f" {done.unchanged:,} unchanged")
+        if done.masked:
+            note(f"{count_of(done.masked, 'secret')} masked. --no-mask writes them.")
+    for session_id, reason in done.failed.items():
+        note(f"backscroll: {neutral(session_id)} was not written: {neutral(reason)}")
+    return 1 if done.failed else 0
 
 
 def _masking(options: argparse.Namespace, format: Format) -> tuple[bool, Masking | None]:
