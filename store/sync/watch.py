@@ -42,6 +42,8 @@ from store.system.stopping import Stop
 
 TICK_S = 1.0
 """Seconds between checks for what has no events: killed processes, new places."""
+COMING_S = 0.4
+"""Seconds between checks for files that were missing, such as the log of a database."""
 NEW_FOLDER_S = 0.3
 """A new folder is checked again after this: files may be older than its watch."""
 RETRY_S = 3.0
@@ -133,11 +135,12 @@ class Watch:
             ticked = looked = time.monotonic()
             while not self.stop.is_set():
                 now = time.monotonic()
-                if now - ticked >= TICK_S:
+                if now - ticked >= TICK_S or events.has_come():
                     ticked = now
                     if not self._tick(board, targets, events):
                         return
-                due = min([ticked + TICK_S, looked + LOOK_S, self._pace.due(),
+                step = COMING_S if events.waits_for_files else TICK_S
+                due = min([min(ticked + TICK_S, now + step), looked + LOOK_S, self._pace.due(),
                            self._polls.due(), *self._looked_into.values()])  # fmt: skip
                 seen = events.wait(max(0.001, due - now))
                 if not seen.ended:

@@ -50,6 +50,7 @@ class Events:
             stop: Ends every wait.
         """
         self.folders = [folder for folder in folders if may_be_there(folder)]
+        self._missing = [folder for folder in folders if folder not in self.folders]
         self.polled = [folder for folder in self.folders if is_silent(folder)]
         self._stop = stop
         self._inodes = {folder: _inode(folder) for folder in self.folders}
@@ -74,6 +75,18 @@ class Events:
             return Seen(ended=found != "timeout" and self._stop.is_set())
         self._changed_at = time.monotonic()
         return Seen(frozenset(path for _, path in found))
+
+    @property
+    def waits_for_files(self) -> bool:
+        """Whether files or folders are missing, whose coming the system does not tell."""
+        return bool(self._missing)
+
+    def has_come(self) -> bool:
+        """Return once whether one that was missing is there now."""
+        left = [folder for folder in self._missing if not may_be_there(folder)]
+        has_come = len(left) < len(self._missing)
+        self._missing = left
+        return has_come
 
     def are_current(self, folders: Sequence[Path]) -> bool:
         """Return whether exactly these folders are watched and none was replaced."""

@@ -152,6 +152,19 @@ def test_sessions_go_with_their_file_where_the_settings_say_so(
     database.close()
 
 
+def test_a_file_that_was_missing_is_noticed_once(tmp_path: Path) -> None:
+    log = tmp_path / "a.db-wal"
+    (tmp_path / "a.db").touch()
+    events = Events([tmp_path / "a.db", log], Stop())
+    try:
+        assert events.waits_for_files and not events.has_come()
+        log.touch()
+        assert events.has_come() and not events.has_come() and not events.waits_for_files
+        assert not events.are_current([tmp_path / "a.db", log])
+    finally:
+        events.close()
+
+
 def test_a_place_that_appears_is_watched_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Watching]
 ) -> None:
