@@ -267,7 +267,7 @@ class Recording:
         if said:
             self.session.set_activity("running")
         try:
-            yield from self.save(message, title=_title_of(given["parts"]) if said else None)
+            yield from self.save(message, title=title_of(given["parts"]) if said else None)
         except BaseException:
             self.session.set_activity(activity)
             raise
@@ -647,7 +647,7 @@ def _size_of(chunk: Chunk) -> int:
     return _SMALL + weight(held, LARGE)
 
 
-def _title_of(parts: list[dict[str, Any]]) -> str | None:
+def title_of(parts: list[dict[str, Any]]) -> str | None:
     """Return the first line that a user wrote, cut to the length of a title."""
     for part in parts:
         text = part.get("text") if part.get("type") == "text" else None

@@ -192,7 +192,7 @@ def _rewind(
     if not targets:
         raise Refused("nothing comes after this message, so there is nothing to hide")
     batch = max(now, _newest(batches(db, session_id)) + 1)
-    edits = [edit for target in targets for edit in _hide(db, target, batch)]
+    edits = [edit for target in targets for edit in hide(db, target, batch)]
     edits += _settle(db, session_id, now)
     count = len(targets)
     summary = f"rewound {count} message{'s' if count != 1 else ''}"
@@ -235,7 +235,14 @@ def restore(db: Database, session_id: str, *, batch: int | None = None, now: int
     return chosen
 
 
-def _hide(db: Database, message_id: str, batch: int) -> list[CellEdit]:
+def hide(db: Database, message_id: str, batch: int) -> list[CellEdit]:
+    """Hide a message and return the edits.
+
+    Args:
+        db: The store, inside a write transaction.
+        message_id: The message's id.
+        batch: Its ``hidden_at``.
+    """
     if db.form.hidden_column:
         return [set_column(db, "chat_messages", message_id, "hidden_at", batch)]
     edits = [set_metadata(db, "chat_messages", message_id, "$.hidden_at", batch)]

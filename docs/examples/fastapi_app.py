@@ -1,0 +1,81 @@
+"""A web server for ``useChat``: it streams answers, records them, and hydrates a chat again.
+
+    pip install fastapi uvicorn
+    HOST_DB=host.db uvicorn --app-dir docs/examples fastapi_app:app
+"""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from backscroll import BackscrollError, NotFound, Recorder, Store, UIMessage
+
+
+async def model(messages: list[UIMessage]) -> AsyncIterator[dict[str, Any]]:
+    """Stand in for a model: the chunks of the AI SDK's UI message stream."""
+    yield {"type": "start"}
+    yield {"type": "text-start", "id": "t"}
+    for word in ("You ", "said: ", messages[-1]["parts"][0]["text"]):
+        yield {"type": "text-delta", "id": "t", "delta": word}
+    yield {"type": "text-end", "id": "t"}
+    yield {"type": "finish", "finishReason": "stop"}
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async with Store.open(os.environ.get("HOST_DB", "host.db"), create=True) as store:
+        app.state.store = store
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.exception_handler(BackscrollError)
+async def explain(request: Request, error: BackscrollError) -> JSONResponse:
+    status = 404 if isinstance(error, NotFound) else 409
+    return JSONResponse({"error": str(error)}, status)
+
+
+@app.post("/api/chats")
+async def create(request: Request) -> dict[str, str]:
+    session = await request.app.state.store.create_session("chat", "acme/parrot-1")
+    return {"id": session.id}
+
+
+@app.get("/api/chats/{chat}")
+async def hydrate(request: Request, chat: str) -> list[Any]:
+    messages: list[Any] = await request.app.state.store.messages(chat)
+    return messages
+
+
+@app.post("/api/chats/{chat}")
+async def send(request: Request, chat: str) -> StreamingResponse:
+    store: Store = request.app.state.store
+    body = await request.json()
+    # Refused here, before the answer begins, if the chat has a recorder already.
+    recorder = await store.recorder(chat)
+    try:
+        # The whole UIMessage, with the id that the browser gave it.
+        await recorder.add_message(body["messages"][-1])
+        messages = await store.messages(chat)
+    except BaseException:
+        await recorder.close()
+        raise
+    return StreamingResponse(
+        events(recorder, messages), media_type="text/event-stream",
+        headers={"x-vercel-ai-ui-message-stream": "v1", "cache-control": "no-cache"})
+
+
+async def events(recorder: Recorder, messages: list[UIMessage]) -> AsyncIterator[str]:
+    """Send each chunk when it is recorded; a browser that leaves ends the recording."""
+    async with recorder:
+        async for chunk in model(messages):
+            await recorder.feed(chunk)
+            yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"
