@@ -11,11 +11,13 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for name in ("store", "tui") for path in (ROOT / name).rglob("*.py"))
 SAFE_MAKERS = {"store/system/streams.py": {"Painted"}, "tui/kit/text_line.py": {"Input"}}
 """Who may make what others only get from them."""
-FRAMES = {"store/sync/helper.py"}
+FRAMES = {"store/sync/helper.py", "store/sync/reading_ahead.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
 DESCRIPTORS = {"store/system/stopping.py", "tui/start/hangup.py", "tui/start/stopped.py"}
 """They write to pipes of their own, and ``hangup`` what restores the terminal."""
-MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
+MACHINE_ENTRIES = {
+    "store/sync/helper.py", "store/sync/reading_ahead.py", "store/demo/__main__.py",
+}  # fmt: skip
 
 
 def nodes(path: Path) -> Iterator[ast.AST]:
