@@ -302,13 +302,18 @@ def test_what_a_compaction_took_from_the_model_is_still_shown(made: Made) -> Non
 REWIND = entry("r", "checkpoint", kind="rewind", details={"entryId": "u2"})
 
 
-def test_what_a_rewind_took_away_is_hidden(made: Made) -> None:
+@pytest.mark.parametrize("removed", [
+    {"op": "remove_entries", "ids": ["u2", "a2", "other", None]},
+    {"op": "set_history_entries", "entries": [said("u", "go"), said("a", "ok", "assistant")]},
+])  # fmt: skip
+def test_what_a_rewind_took_away_is_hidden(made: Made, removed: dict[str, Any]) -> None:
     made.write([said("u", "go"), said("a", "ok", "assistant"), said("u2", "wrong")])
-    made.journal({"op": "remove_entry", "id": "u2"}, append(REWIND), append(said("u3", "right")))
+    made.journal(append(said("a2", "no", "assistant")), removed, append(REWIND),
+                 append(said("u3", "right")))  # fmt: skip
     draft = made.read()
     assert grown.prompts(grown.visible(draft)) == ["go", "right"]
     hidden = [one for one in draft.messages if "hidden_at" in one.metadata]
-    assert grown.prompts(hidden) == ["wrong"]
+    assert [grown.words(one) for one in hidden] == ["wrong", "no"]
 
 
 def test_what_a_rewind_took_away_comes_from_the_library(made: Made, tmp_path: Path) -> None:

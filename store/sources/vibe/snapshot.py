@@ -153,17 +153,20 @@ def _sequence(record: dict[str, Any]) -> int:
 
 def _operate(snapshot: Snapshot, operation: dict[str, Any]) -> None:
     kind, entry = operation.get("op"), operation.get("entry")
-    place = next((place for place, each in enumerate(snapshot.entries)
-                  if each.get("id") == operation.get("id")), None)  # fmt: skip
     if kind == "append_entry" and isinstance(entry, dict):
         snapshot.entries.append(entry)
     elif kind == "replace_entry" and isinstance(entry, dict):
+        place = next((place for place, each in enumerate(snapshot.entries)
+                      if each.get("id") == operation.get("id")), None)  # fmt: skip
         if place is None:
             snapshot.entries.append(entry)
         else:
             snapshot.entries[place] = entry
-    elif kind == "remove_entry" and place is not None:
-        snapshot.removed.append(snapshot.entries.pop(place))
+    elif kind in ("remove_entries", "remove_entry"):
+        ids = operation.get("ids")
+        named = ids if isinstance(ids, list) else [operation.get("id")]
+        gone = {each for each in named if isinstance(each, str)}
+        _replace(snapshot, [each for each in snapshot.entries if each.get("id") not in gone])
     elif kind == "set_history_entries":
         _replace(snapshot, _objects(operation.get("entries")))
     elif kind == "set_envelope":
@@ -171,8 +174,8 @@ def _operate(snapshot: Snapshot, operation: dict[str, Any]) -> None:
 
 
 def _replace(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
-    kept = {each.get("id") for each in entries}
-    snapshot.removed += [each for each in snapshot.entries if each.get("id") not in kept]
+    kept = {str(each.get("id")) for each in entries}
+    snapshot.removed += [each for each in snapshot.entries if str(each.get("id")) not in kept]
     snapshot.entries = entries
 
 
