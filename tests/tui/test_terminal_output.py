@@ -203,6 +203,7 @@ def test_a_terminal_that_does_not_answer_any_more_is_waited_for_each_time_longer
             waits.append(until - now)
             now = until
     assert waits[:3] == [PATIENCE_S, 2 * PATIENCE_S, 4 * PATIENCE_S]
+    assert output.ahead == LEAST_AHEAD
 
 
 def test_rows_of_the_newest_frame_come_first() -> None:

@@ -20,8 +20,9 @@ FRAME_START, FRAME_END = "\x1b[?2026h", "\x1b[?2026l"
 QUESTION = "\x1b[?2026$p"
 _SCREEN_ON, _SCREEN_OFF = "\x1b[?1049h", "\x1b[?1049l"
 _IS_FRAME = re.compile(r"\x1b\[\d+;\d+H").match
-LEAST_AHEAD, FIRST_AHEAD, MOST_AHEAD = 2_000, 16_000, 128_000
-"""Bytes that are sent ahead of what the terminal has taken."""
+LEAST_AHEAD, FIRST_AHEAD, MOST_AHEAD = 1_000, 8_000, 8_000
+"""Bytes that are sent ahead of what the terminal has taken. A pseudoterminal holds 12,000 and
+more: so there is room for what gives the terminal back, though nobody reads."""
 SLOW_S, QUICK_S = 0.3, 0.1
 """An answer after so long halves what is sent ahead, one before doubles it."""
 PATIENCE_S = 1.0
@@ -148,7 +149,7 @@ class Output:
             # Not every terminal answers each time.
             self._taken, self._asked = self._asked[0], None
             self._patience *= 2
-            self.ahead = max(LEAST_AHEAD, self.ahead // 2)
+            self.ahead = LEAST_AHEAD
         if not self._answers or self._asked is None:
             return self.ahead
         return max(0, self.ahead - (self._sent - self._taken))
