@@ -129,7 +129,9 @@ class BackscrollApp(CommandOwner, CommandApp):
         self.failure = ""
         self._toasts: list[ShownToast] = []
         self._toasts_shown: list[ShownToast] = []
-        self._syncing = Syncing(library.path, self._show_sync, self.report)
+        self._syncing = Syncing(
+            library.path, self._show_sync, self.report, servers=self._show_servers
+        )
         self._indexing = Indexing(library.path, self.report)
         self.view_state: ViewState = state or remembered_state(library.path, settings.ui)
         self._poll_ms = settings.live.poll_ms if poll_ms is None else poll_ms
@@ -362,6 +364,10 @@ class BackscrollApp(CommandOwner, CommandApp):
     def read_first(self, session_id: str) -> None:
         """Have a session that is listed and not read yet read before all others."""
         self._syncing.read_first(session_id)
+
+    def _show_servers(self, words: str) -> None:
+        self.main.counter.servers = words
+        self.main.show_summary()
 
     def _show_sync(self, words: str) -> None:
         self.main.counter.syncing = words

@@ -105,7 +105,13 @@ class ServerTrouble(StoreError):
     """
 
     def __init__(self, url: ServerUrl, reason: str, *, is_refusal: bool = False) -> None:
-        """Make the error; passwords are removed from the reason."""
+        """Make the error.
+
+        Args:
+            url: The server.
+            reason: What is wrong; passwords of the URL are removed from it.
+            is_refusal: Whether it refuses the login.
+        """
         self.reason = url.without_secrets(reason)
         self.is_refusal = is_refusal
         super().__init__(f"{url.named or url} {self.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import signal
@@ -17,10 +18,12 @@ from typing import Any
 from store.config import Config, load_config
 from store.engine import schema
 from store.engine.database import Database, cannot_be_made, open_database
-from store.engine.server_url import Root
+from store.engine.server_url import Root, ServerUrl
 from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
+from store.sources.base.protocol import Source
+from store.sync import units
 from store.sync.engine import Sync
 from store.sync.jsontext import json_text
 from store.sync.progress import Progress, Summary
@@ -98,7 +101,7 @@ def _sync(options: argparse.Namespace, stop: Stop) -> Summary:
         report = _Reporter() if options.json else lambda progress: None
         return Sync(
             database, settings, on_progress=report, stopped=stop.is_set,
-            wanted=options.wanted.take,
+            wanted=options.wanted.take, named=bool(options.roots),
         ).run(targets)  # fmt: skip
     except sqlite3.Error as error:
         raise explained(error, database.path) from error
@@ -188,7 +191,7 @@ def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[T
         return lambda: default_targets(config.sources, sources, os.environ, home)
     targets = []
     for root in options.roots:
-        target = classify(root, sources)
+        target = _known_server(options, root, sources) or classify(root, sources)
         if isinstance(target, StoreTarget):
             raise StoreError(
                 f"{root} is not the database of a known agent; to browse it as a store, "
@@ -198,6 +201,21 @@ def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[T
             raise StoreError(f"{root} has no sessions of a known agent")
         targets.append(target)
     return lambda: targets
+
+
+def _known_server(
+    options: argparse.Namespace, root: Root, sources: Sequence[Source]
+) -> Target | None:
+    """Return a server's target by what the library has from there; None where that is nothing.
+
+    A watcher of it need not wait until the server answers.
+    """
+    path = options.store or library_path()
+    if not options.watch or not isinstance(root, ServerUrl) or not path.exists():
+        return None
+    with contextlib.closing(open_database(path, write=False)) as database:
+        kinds = units.kinds_of(database, root) if database.form.name == "own" else set()
+    return next((Target(one, root) for one in sources if one.kind in kinds), None)
 
 
 class _Reporter:
@@ -243,6 +261,9 @@ def _tell(event: dict[str, Any]) -> None:
         print(f"{event['state'] or 'ended'}: {event['session']}", flush=True)
     elif kind == "trouble":
         print(event["message"], file=sys.stderr, flush=True)
+    elif kind == "server":
+        said = event["reason"] or "is read again"
+        print(f"{event['server']} {said}", file=sys.stderr, flush=True)
     else:
         print(_WATCHING[kind], flush=True)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database
-from store.engine.server_url import Root
+from store.engine.server_url import Root, ServerUrl
 from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
@@ -89,6 +89,7 @@ class Sync:
         changed: Ids of the sessions written so far.
         targets: All targets of the store, where this run reads only some of them: new facts
             may require another reading of any of their units.
+        named: Whether the user named the targets, so that one that fails is a failure.
     """
 
     database: Database
@@ -100,6 +101,7 @@ class Sync:
     reading: Callable[[list[Job], Settings, Database], Results] = read_here
     changed: list[str] = field(default_factory=list)
     targets: Sequence[Target] = ()
+    named: bool = False
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
     _meter: Meter = field(default_factory=Meter)
@@ -144,8 +146,29 @@ class Sync:
             self._bring_in_all(jobs)
         else:
             self._report()
+        if self.named and not self.stopped():
+            self._name_unread(targets)
         if not self.stopped() and outlines.are_left(self.database):
             self.changed += outlines.settle(self.database, targets, self.clock)
+
+    def _name_unread(self, targets: Sequence[Target]) -> None:
+        """Note the servers that could not be listed, or not read whole."""
+        for target in targets:
+            source, root = target.source, target.root
+            if not isinstance(root, ServerUrl):
+                continue
+            listed = self._listed.get(target, {})
+            stored = units.stored_units(self.database, source.kind, root)
+            left = sum(
+                units.moved(source, unit, stored.get(key), self.settings.excludes)
+                for key, unit in listed.items()
+            )
+            if left:
+                count = f"{left:,} of its {len(listed):,} sessions could not be read"
+                self.summary.unreadable.append(f"{root.named or root} {count}")
+            elif not listed:
+                found = problems.of_listing(self.database, source.kind, root)
+                self.summary.unreadable += [f"{root.named or root} {one}" for one in found]
 
     def _bring_in_all(self, jobs: list[Job]) -> None:
         jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))

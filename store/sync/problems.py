@@ -81,6 +81,37 @@ def replace(
     )
 
 
+def first_seen(
+    database: Database, kind: str, root: Root, found: Iterable[Problem]
+) -> int | None:
+    """Return when problems of listing a root were first seen, epoch ms; None where never.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root.
+        found: The problems.
+    """
+    rows = database.connection.execute(
+        "SELECT path, line, reason, seen_at FROM source_problems"
+        " WHERE kind = ? AND root = ? AND unit = ?",
+        (kind, clean(str(root)), LISTING),
+    )
+    wanted = _rows(found)
+    return min((row[3] for row in rows if tuple(row[:3]) in wanted), default=None)
+
+
+def of_listing(database: Database, kind: str, root: Root) -> list[str]:
+    """Return why a root could not be listed, or only in part.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root.
+    """
+    return sorted(reason for _, _, reason in _stored(database, kind, root, LISTING))
+
+
 def units_with_problems(database: Database, kind: str, root: Root) -> set[str]:
     """Return the keys of a root's units that have problems.
 

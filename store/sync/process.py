@@ -70,10 +70,26 @@ class Trouble:
     message: str
 
 
-Event = Progress | Summary | Standby | Watching | Synced | Activity | Trouble
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server cannot be read or lets wait, or is read again.
+
+    Attributes:
+        server: Its URL, without a password.
+        reason: Why; None once it is read again.
+        since: Epoch ms.
+    """
+
+    server: str
+    reason: str | None
+    since: int
+
+
+Event = Progress | Summary | Standby | Watching | Synced | Activity | Trouble | Server
 _KINDS: dict[str, type[Event]] = {
     "progress": Progress, "summary": Summary, "standby": Standby, "watching": Watching,
     "synced": Synced, "activity": Activity, "trouble": Trouble,
+    "server": Server,
 }  # fmt: skip
 
 

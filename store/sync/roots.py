@@ -139,7 +139,13 @@ class ServerFollower:
     """Implements ``store.sources.base.protocol.Follower`` on a server."""
 
     def __init__(self, source: ServerSource, url: ServerUrl, unit: Unit) -> None:
-        """Make a reader of one session."""
+        """Make a reader of one session.
+
+        Args:
+            source: The source.
+            url: The database.
+            unit: The session.
+        """
         self._source, self._url = source, url
         self._followed = source.follow_on(url, unit)
 

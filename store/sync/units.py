@@ -114,6 +114,14 @@ def stored_units(database: Database, kind: str, root: Root) -> dict[str, str]:
     )
 
 
+def kinds_of(database: Database, root: Root) -> set[str]:
+    """Return the kinds of the sources that a root was synced with."""
+    rows = database.connection.execute(
+        "SELECT DISTINCT kind FROM source_units WHERE root = ?", (clean(str(root)),)
+    )
+    return {kind for (kind,) in rows}
+
+
 def stored_unit(database: Database, job: Job) -> str | None:
     """Return the currently stored ``stamp_json`` of a unit."""
     row = database.connection.execute(

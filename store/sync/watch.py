@@ -21,7 +21,7 @@ from store.engine.database import Database
 from store.engine.server_url import ServerUrl
 from store.errors import StoreError
 from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
-from store.sync import depending, units
+from store.sync import depending, problems, units
 from store.sync.aliases import each_once
 from store.sync.engine import Sync, each_target_once
 from store.sync.locking import watcher_lock
@@ -64,7 +64,9 @@ class Watch:
             result of the first sync, ``{"event": "synced", "synced": number of sessions,
             "session": the id of one, "at": epoch ms}``, ``{"event": "activity", "session",
             "state", "at"}`` with a null state when a session's process has ended, and
-            ``{"event": "trouble", "message"}``.
+            ``{"event": "trouble", "message"}``, and ``{"event": "server", "server": its URL,
+            "reason", "since": epoch ms}`` when a server cannot be read or lets wait, with a
+            null reason once it is read again.
         on_progress: Receives the progress of the first sync.
         wanted: As in ``Sync``.
         scope: Name of the targets if they are not the default places.
@@ -86,6 +88,7 @@ class Watch:
     _pace: Pace = field(default_factory=Pace)
     _polls: ServerPolls = field(default_factory=ServerPolls)
     _silent: dict[Target, str] = field(default_factory=dict)
+    _since: dict[Target, int] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
     _process_finder: ProcessFinder | None = None
     _recent: RecentFiles = field(default_factory=RecentFiles)
@@ -240,21 +243,47 @@ class Watch:
         self._bring_in_moved(target, found or ())
 
     def _take_answer(self, answer: Answer) -> None:
-        """Sync a server's changes, or report that it cannot be read."""
+        """Sync a server's changes, or report that it cannot be read or lets wait."""
         target = answer.target
+        if answer.waits is not None:
+            self._say_server(target, answer.waits)
+            return
         if answer.trouble is not None:
             message = str(answer.trouble)
             if self._silent.get(target) != message:
-                self._sync().note(target, [Problem(str(target.root), 0, answer.trouble.reason)])
+                found = [Problem(str(target.root), 0, answer.trouble.reason)]
+                self._sync().note(target, found)
                 self._silent[target] = message
                 self.say({"event": "trouble", "message": message})
-        elif self._silent.pop(target, None) is not None:
+                seen = problems.first_seen(self.database, target.source.kind, target.root, found)
+                self._say_server(target, answer.trouble.reason, seen)
+            return
+        was_silent = self._silent.pop(target, None) is not None
+        if target in self._since:
+            self._say_server(target, None)
+            del self._since[target]
+        if was_silent:
             self._list(target)
             self.say({"event": "watching"})
         elif answer.moved is None:
             self._list(target)
         else:
             self._bring_in_moved(target, answer.moved)
+
+    def _say_server(self, target: Target, reason: str | None, seen: int | None = None) -> None:
+        """Report that a server cannot be read, lets wait, or is read again.
+
+        Args:
+            target: The server.
+            reason: Why; None once it is read again.
+            seen: When it was first seen, where that is known; else it is now.
+        """
+        root = target.root
+        since = self._since.setdefault(target, self.clock() if seen is None else seen)
+        named = root.named if isinstance(root, ServerUrl) else None
+        self.say({
+            "event": "server", "server": named or str(root), "reason": reason, "since": since,
+        })  # fmt: skip
 
     def _bring_in_moved(self, target: Target, found: Sequence[Unit]) -> None:
         jobs = []

@@ -4,7 +4,7 @@ PostgreSQL does not report writes unless clients announce them (LISTEN needs a N
 trigger for that would change a database that is not ours to change. So it is polled about
 once a second; as long as nothing was written, that is one statement that reads no table.
 After a write the change marks of all sessions are read, followed by a pause of many times
-the duration.
+the duration, up to ``SLOWEST_S``. Waiting, such as for a lock, is no load and adds no pause.
 """
 
 from __future__ import annotations
@@ -24,10 +24,16 @@ from store.sync.targets import Target
 POLL_S = 1.0
 PATIENCE_S = 0.25
 """Seconds to wait for an answer; a later one is taken at the next poll."""
-SLOWEST_S = 15.0
-"""Longest pause between tries with a server that cannot be read; it starts at ``POLL_S``."""
+SLOWEST_S = 2.0
+"""Longest pause between polls."""
+REFUSED_S = 15.0
+"""Longest pause where the server refuses the login: it may lock out who tries often."""
 SHARE = 20
-"""A poll is followed by a pause of this many times its duration."""
+"""A poll is followed by a pause of this many times its duration, within these limits."""
+WAITING_S = 0.5
+"""Seconds without an answer after which it is asked what the server waits for."""
+SILENT_S = 3.0
+"""Seconds without an answer after which a server is reported that waits for nothing known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +43,13 @@ class Answer:
     Attributes:
         moved: The sessions that changed; None if a listing is needed to find them.
         trouble: Why it could not be polled, or None.
+        waits: What the outstanding answer waits for; None where this is an answer.
     """
 
     target: Target
     moved: list[Unit] | None
     trouble: ServerTrouble | None = None
+    waits: str | None = None
 
 
 class ServerPolls:
@@ -63,11 +71,12 @@ class ServerPolls:
         return min((poll.due for poll in self._polls), default=float("inf"))
 
     def answers(self) -> Iterator[Answer]:
-        """Poll the servers that are due and yield their answers."""
+        """Poll the servers that are due; yield their answers, and what these wait for."""
         for poll in self._polls:
             if poll.due <= self._monotonic():
                 answer = poll.ask(PATIENCE_S)
-                poll.due = self._monotonic() + (poll.pause if answer is not None else POLL_S)
+                answered = answer is not None and answer.waits is None
+                poll.due = self._monotonic() + (poll.pause if answered else PATIENCE_S)
                 if answer is not None:
                     yield answer
 
@@ -88,25 +97,58 @@ class _Poll:
     _questions: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
     _answers: queue.SimpleQueue[tuple[Answer, float]] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
-    _waits: bool = False
+    _asked_at: float | None = None
+    _waits: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
+    _asks_why: bool = False
+    _waited: bool = False
 
     def ask(self, patience_s: float) -> Answer | None:
         """Return the answer to a new or outstanding poll; None if there is none yet."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="server poll", daemon=True)
             self._thread.start()
-        if not self._waits:
+        asked_at = self._asked_at
+        if asked_at is None:
             self._questions.put(True)
-            self._waits = True
+            self._asked_at = asked_at = time.monotonic()
+            self._waited = False
         with contextlib.suppress(queue.Empty):
             answer, took_s = self._answers.get(timeout=patience_s)
-            self._waits = False
-            if answer.trouble is not None:
-                self.pause = min(SLOWEST_S, 2 * self.pause)
-            else:
-                self.pause = max(POLL_S, SHARE * took_s)
+            self._asked_at = None
+            self.pause = self._pause_after(answer, took_s)
             return answer
+        return self._why_not(time.monotonic() - asked_at)
+
+    def _pause_after(self, answer: Answer, took_s: float) -> float:
+        if answer.trouble is not None:
+            longest = REFUSED_S if answer.trouble.is_refusal else SLOWEST_S
+            return min(longest, 2 * self.pause)
+        return POLL_S if self._waited else min(SLOWEST_S, max(POLL_S, SHARE * took_s))
+
+    def _why_not(self, silent_s: float) -> Answer | None:
+        """Return what an answer waits for, once that is known."""
+        if self._waited:
+            return None
+        if not self._asks_why and silent_s >= WAITING_S:
+            self._asks_why = True
+            threading.Thread(target=self._ask_why, name="server wait", daemon=True).start()
+        with contextlib.suppress(queue.Empty):
+            words = self._waits.get_nowait()
+            self._asks_why = False
+            if words is not None:
+                self._waited = True
+                return Answer(self.target, [], waits=words)
+        if silent_s >= SILENT_S:
+            self._waited = True
+            return Answer(self.target, [], waits="does not answer yet")
         return None
+
+    def _ask_why(self) -> None:
+        try:
+            self._waits.put(on_servers(self.target.source, self.url).waits_for(self.url))
+        except Exception:
+            # The outstanding answer will say what is wrong.
+            self._waits.put(None)
 
     def close(self) -> None:
         """End the thread after its current poll."""

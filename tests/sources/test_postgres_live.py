@@ -13,9 +13,10 @@ import pytest
 
 from store.engine.database import Database as Library
 from store.engine.database import open_database
-from store.engine.server_url import ServerUrl
+from store.engine.server_url import ServerTrouble, ServerUrl
 from store.ids import derived_session_id
 from store.sources.base.protocol import Reading, Unit
+from store.sources.base.servers import connection
 from store.sources.base.servers.connection import PostgresRows
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
@@ -229,8 +230,15 @@ def test_a_server_that_goes_away_and_comes_back(postgres: Server, tmp_path: Path
             assert said["message"].startswith(f"{url} ")
             (problem,) = kept.problems(library)
             assert (problem.path, problem.unit) == (str(url), kept.LISTING)
+            gone = watcher.until("server")
+            assert gone["reason"].startswith("cannot be reached")
+            assert gone["server"] == str(url) and gone["since"] <= problem.seen_at
         finally:
             postgres.start()
+        since = gone["since"]
+        while gone["reason"] is not None:
+            gone = watcher.until("server")
+            assert gone["since"] == since
         watcher.until("watching")
         assert kept.problems(library) == []
         (after,) = library.connection.execute("SELECT count(*) FROM chat_parts").fetchone()
@@ -296,3 +304,47 @@ def test_a_session_that_was_listed_but_not_read_is_tried_again(
         source.read_on(url_of(hub_server.url), unit)
     hub_server.execute("ALTER TABLE other RENAME TO parts")
     assert BUSY in moved(source, hub_server)
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_a_poll_waits_for_is_said_and_adds_no_pause(
+    hub_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_servers, "WAITING_S", 0.0)
+    monkeypatch.setattr(watch_servers, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(connection, "_BEGIN", connection._BEGIN.replace("'2s'", "'100s'"))
+    url = url_of(hub_server.url)
+    with following(tmp_path / "s.db", Target(HubSource(), url)) as watcher:
+
+        async def locked() -> None:
+            writer = await asyncpg.connect(
+                hub_server.url, server_settings={"application_name": "the migration"})
+            async with writer.transaction():
+                await writer.execute("LOCK TABLE parts IN ACCESS EXCLUSIVE MODE")
+                await writer.execute(PART, "prt_0000b00000001", text("more"))
+                said = await asyncio.to_thread(watcher.until, "server")
+                assert said["server"] == str(url)
+                assert said["reason"] == "waits for the table parts, which the migration has locked"
+            await writer.close()
+
+        # Any other write makes the poll list the sessions, which meets the lock.
+        hub_server.execute("CREATE TABLE unrelated (id text)")
+        asyncio.run(locked())
+        assert watcher.until("server")["reason"] is None
+        assert watcher.until("synced")["synced"] == 1
+
+
+def test_the_pause_between_polls_is_capped() -> None:
+    poll = watch_servers._Poll(Target(HubSource(), url_of("postgresql://h/db")), url_of(
+        "postgresql://h/db"), 0.0)  # fmt: skip
+    fine = watch_servers.Answer(poll.target, [])
+    assert [poll._pause_after(fine, took) for took in (0.01, 0.08, 1.9, 60.0)] == [
+        1.0, 1.6, 2.0, 2.0]  # fmt: skip
+    poll._waited = True
+    assert poll._pause_after(fine, 1.9) == 1.0
+    for refuses, longest in ((False, 2.0), (True, 15.0)):
+        error = ServerTrouble(poll.url, "no", is_refusal=refuses)
+        poll.pause = 1.0
+        for _ in range(6):
+            poll.pause = poll._pause_after(watch_servers.Answer(poll.target, [], error), 5.0)
+        assert poll.pause == longest

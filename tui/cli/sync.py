@@ -11,7 +11,8 @@ At the end the search index is brought up to date, for ten seconds at most, with
 change; this may be stopped at any time too. The browser and the next sync go on with it, and what
 is not in it yet is searched row by row.
 
-The exit code is 1 if a place exists and nothing could be read from it.
+The exit code is 1 if a place exists and nothing could be read from it, or if a server that you
+named cannot be read whole.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
 "seconds", "unreadable": ["PATH REASON", ...]}; units are the files that were listed, read
@@ -19,8 +20,9 @@ those that changed, new and updated count sessions. With --watch it prints one o
 line, each with an "event": "summary" with those fields, "watching" or "standby", then
 {"event": "synced", "synced", "session", "at"} for each commit (number of changed sessions, the
 id of one, epoch ms), {"event": "activity", "session", "state", "at"} when the activity of a
-running session changes (null when it ends), and {"event": "trouble", "message"} when a commit
-failed and will be tried again.
+running session changes (null when it ends), {"event": "server", "server", "reason", "since"} when
+a server cannot be read or lets wait (a null reason once it is read again), and {"event":
+"trouble", "message"} when a commit failed and will be tried again.
 """
 
 from __future__ import annotations
@@ -34,12 +36,13 @@ import sys
 from pathlib import Path
 
 from store.engine.opening import NO_SERVER_STORE, as_path
-from store.engine.server_url import Root, as_root
+from store.engine.server_url import Root, ServerUrl, as_root
 from store.errors import StoreError
 from store.search.index.reading import open_index
 from store.sync.process import (
     Activity,
     Event,
+    Server,
     Standby,
     Synced,
     SyncProcess,
@@ -77,6 +80,9 @@ def run(options: argparse.Namespace) -> int:
     if path is None:
         raise StoreError(NO_SERVER_STORE)
     kinds, roots = _sorted_out(options.sources)
+    for root in roots:
+        if isinstance(root, ServerUrl) and root.left_out:
+            note(f"{root}: {root.left_out}")
     if options.watch:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_watch(path, roots, kinds, as_json=options.json))
@@ -185,18 +191,24 @@ async def _keep_index(path: Path) -> None:
 
 async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bool) -> None:
     process = await start_sync(path, roots, kinds=kinds, watch=True)
-    printer, indexing = Printer(), None
+    printer, indexing, last = Printer(), None, ""
     try:
         async for event in process.events():
             if indexing is None and path.exists():
                 indexing = asyncio.ensure_future(_keep_index(path))
             if isinstance(event, Progress):
                 continue
+            if isinstance(event, Trouble):
+                last = event.message
             if as_json:
                 print_json(event_as_dict(event))
                 sys.stdout.flush()
             elif isinstance(event, Trouble):
                 note(event.message)
+            elif isinstance(event, Server):
+                if (message := _server_note(event)) != last:
+                    note(message)
+                last = message
             else:
                 printer.line(printer.paint(_watch_words(event)))
                 sys.stdout.flush()
@@ -207,6 +219,11 @@ async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bo
         if indexing is not None:
             indexing.cancel()
             await asyncio.wait([indexing])
+
+
+def _server_note(event: Server) -> str:
+    """Return what a server's event says."""
+    return f"{event.server} {event.reason or 'is read again'}"
 
 
 def _watch_words(event: Event) -> str:

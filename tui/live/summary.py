@@ -68,6 +68,7 @@ class StoreCounter:
 
     Attributes:
         syncing: Words about a sync that runs, such as ``syncing 12 of 80``; empty without.
+        servers: Words about servers that cannot be read now; empty without.
         moved_at: Epoch ms of the last write that was shown; 0 before the first.
     """
 
@@ -86,6 +87,7 @@ class StoreCounter:
         self._screen, self._library = screen, library
         self._tell, self._busy = counted, busy
         self.syncing = ""
+        self.servers = ""
         self.moved_at = 0
         self._counted: Totals | None = None
         self._active: list[ListRow] = []
@@ -148,15 +150,16 @@ class StoreCounter:
         trouble = _TROUBLE.get(health.state)
         if trouble is not None:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"
+        trouble = trouble or self.servers
         if counted is None:
-            return Summary(store=library.name, trouble=trouble or "", read_only=read_only)
+            return Summary(store=library.name, trouble=trouble, read_only=read_only)
         states = [row.activity or "idle" for row in self._active]
         return Summary(
             store=library.name, sessions=counted.sessions, archived=counted.archived,
             sources=counted.sources, read_only=read_only,
             running=self.running,
             waiting=sum(state.startswith("waiting") for state in states),
-            freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",
+            freshness=self.syncing or self._fresh(counted, now), trouble=trouble,
         )
 
     def _fresh(self, counted: Totals, now: int) -> str:

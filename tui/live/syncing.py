@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from store.engine.server_url import Root
-    from store.sync.process import Event, SyncProcess, Trouble
+    from store.sync.process import Event, Server, SyncProcess, Trouble
     from store.sync.progress import Progress, Summary
 
 
@@ -26,6 +27,7 @@ class Syncing:
         self, store: Path, progress: Callable[[str], None],
         failed: Callable[[str, BaseException | None], None],
         pauses_s: Sequence[float] = PAUSES_S,
+        servers: Callable[[str], None] = lambda words: None,
     ) -> None:
         """Name the store.
 
@@ -34,10 +36,14 @@ class Syncing:
             progress: Called with words about how far the sync is; empty when it has ended.
             failed: Takes a summary and the error.
             pauses_s: Before a watcher is started again.
+            servers: Called with words about the servers that cannot be read now; empty once
+                all can.
         """
         self._store = store
         self._progress = progress
         self._failed = failed
+        self._show_servers = servers
+        self._servers: dict[str, Server] = {}
         self._process: SyncProcess | None = None
         self._trouble = ""
         self._pauses_s, self._restarts = pauses_s, 0
@@ -58,6 +64,8 @@ class Syncing:
             except Exception as error:
                 self._progress("")
                 self._tell(error, again=watch)
+            self._servers.clear()
+            self._show_servers("")
             if not watch:
                 return
             await self._rest()
@@ -98,11 +106,21 @@ class Syncing:
             self._report(cast("Summary", event))
         elif kind == "Trouble":
             self._say_once(cast("Trouble", event).message)
+        elif kind == "Server":
+            self._take_server(cast("Server", event))
         elif kind == "Standby":
             self._progress("")
         elif kind == "Watching":
             # Trouble is over: if it comes back, it is reported again.
             self._trouble, self._restarts = "", 0
+
+    def _take_server(self, server: Server) -> None:
+        """Keep a server in sight as long as it cannot be read."""
+        if server.reason is None:
+            self._servers.pop(server.server, None)
+        else:
+            self._servers[server.server] = server
+        self._show_servers(server_words(list(self._servers.values())))
 
     def _say_once(self, trouble: str) -> None:
         """Report what the watcher tries again and again, once."""
@@ -129,6 +147,23 @@ class Syncing:
         self._stopped.set()
         if self._process is not None:
             await self._process.stop()
+
+
+def server_words(servers: Sequence[Server]) -> str:
+    """Return which servers cannot be read and since when; empty where all can.
+
+    For example ``db.example.org/hub cannot be reached since 14:02``.
+    """
+    if not servers:
+        return ""
+    first = min(servers, key=lambda server: server.since)
+    _, _, place = first.server.partition("://")
+    place = place.rpartition("@")[2].partition("?")[0].strip("/")
+    reason = (first.reason or "").partition(":")[0]
+    at = time.localtime(first.since / 1000)
+    clock = "%H:%M" if at[:3] == time.localtime()[:3] else "%Y-%m-%d %H:%M"
+    more = f" (and {len(servers) - 1} more)" if len(servers) > 1 else ""
+    return f"{place or 'the server'} {reason} since {time.strftime(clock, at)}{more}"
 
 
 def progress_words(progress: Progress) -> str:

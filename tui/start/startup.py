@@ -273,9 +273,11 @@ def _opened_server(target: str) -> Library:
             raise
         library = Library.open(path, home_path(str(url)))
         library.notice = f"{trouble}; what was read from it before is shown"
-        library.is_copy = True
+        library.sync_targets, library.is_copy = (url,), True
         return library
-    return _opened_source(url)
+    library = _opened_source(url)
+    library.notice = f"{url}: {url.left_out}" if url.left_out else None
+    return library
 
 
 def _copy_path(root: Root) -> Path:

@@ -92,7 +92,19 @@ class Memo:
     def __init__(self) -> None:
         """Start with nothing made."""
         self.messages: dict[str, tuple[list[Row], int, MessageDraft]] = {}
+        self._parts: dict[str, StoredPart] = {}
         self._rows: dict[tuple[str, str], tuple[Row, dict[str, Any] | None, bytes]] = {}
+
+    def part(self, row: Row) -> StoredPart | None:
+        """Return the part that was made of a row, None where it was damaged."""
+        known = self._parts.get(str(row["id"]))
+        return known if known is not None and known.row is row else None
+
+    def keep(self, part: StoredPart) -> StoredPart:
+        """Keep a part as it was made of its row, and return it."""
+        if "unreadable" not in part.data:
+            self._parts[part.id] = part
+        return part
 
     def of(self, table: str, row: Row) -> tuple[dict[str, Any] | None, bytes]:
         """Return a row's ``data``, None where that is no object, and its original record."""
@@ -155,14 +167,22 @@ def _message(stored: StoredSession, row: Row, memo: Memo) -> StoredMessage:
 def _take_part(
     stored: StoredSession, messages: dict[str, StoredMessage], row: Row, memo: Memo
 ) -> None:
-    at, message_id = utc_ms(row.get("created_at")) or 0, str(row.get("message_id"))
+    known, message_id = memo.part(row), str(row.get("message_id"))
     message = messages.get(message_id)
+    if message is not None and known is not None:
+        message.parts.append(known)
+        return
+    at = utc_ms(row.get("created_at")) or 0
     if message is None:
         stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
         message = messages[message_id] = StoredMessage(message_id, "", {}, at, at)
+    message.parts.append(memo.keep(_part(stored, row, at, memo)))
+
+
+def _part(stored: StoredSession, row: Row, at: int, memo: Memo) -> StoredPart:
     data, kind = _object(stored, "part", row, memo), string(row.get("type")) or "part"
     ended = utc_ms(row.get("updated_at")) or at
-    message.parts.append(StoredPart(str(row["id"]), kind, data, at, ended, row=row))
+    return StoredPart(str(row["id"]), kind, data, at, ended, row=row)
 
 
 def _object(stored: StoredSession, what: str, row: Row, memo: Memo) -> dict[str, Any]:

@@ -175,21 +175,33 @@ class Servers:
         """Start with none."""
         self._kept: dict[ServerUrl, Any] = {}
         self._logins: dict[ServerUrl, Login] = {}
+        self._tables: dict[ServerUrl, dict[str, Table] | None] = {}
         self._made: Counter[ServerUrl] = Counter()
         self._locks: dict[ServerUrl, AbstractContextManager[Any]] = {}
         weakref.finalize(self, _close_all, self._kept)
 
     @contextlib.contextmanager
-    def reading(self, url: ServerUrl) -> Iterator[PostgresRows]:
+    def reading(self, url: ServerUrl, *, anew: bool = True) -> Iterator[PostgresRows]:
         """Give one transaction.
+
+        Args:
+            url: The database.
+            anew: Whether its tables are looked up again, which may have other columns now.
 
         Raises:
             ServerTrouble: The server cannot be reached or read, or the driver is missing.
         """
         with self._lock(url):
             connection = self._begun(url)
+            reader = PostgresRows(url, connection, self._made[url])
+            if not anew:
+                reader.known = self._tables.get(url)
             try:
-                yield PostgresRows(url, connection, self._made[url])
+                yield reader
+                self._tables[url] = reader.known
+            except Exception:
+                self._tables.pop(url, None)
+                raise
             finally:
                 self._end(url, connection)
 
@@ -339,8 +351,8 @@ class Moment(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Table:
-    """A table or view.
+class Table:
+    """A table or view on the search path.
 
     Attributes:
         kind: As ``pg_class.relkind``.
@@ -360,13 +372,20 @@ class PostgresRows:
 
     Attributes:
         connected: Another number after each reconnection, which may be to another server.
+        known: The tables on the search path, by name; None before they are looked up.
     """
 
     def __init__(self, url: ServerUrl, connection: Any, connected: int = 0) -> None:
-        """Read on a connection that is in a transaction."""
+        """Read on a connection that is in a transaction.
+
+        Args:
+            url: The database, for errors.
+            connection: The driver's connection.
+            connected: As in the attributes.
+        """
         self.connected = connected
         self._url, self._connection = url, connection
-        self._known: dict[str, _Table] | None = None
+        self.known: dict[str, Table] | None = None
 
     def rows(self, sql: str, *bound: object) -> list[Row]:
         """Return what a statement finds, by column name.
@@ -468,14 +487,14 @@ class PostgresRows:
         """Return the condition that a column's text contains the text bound at a place."""
         return f"strpos(CAST({column} AS text), ${place}) > 0"
 
-    def _tables(self) -> dict[str, _Table]:
-        if self._known is None:
-            self._known = {}
+    def _tables(self) -> dict[str, Table]:
+        if self.known is None:
+            self.known = {}
             for row in self.rows(_TABLES.format(_ON_PATH)):
-                made = _Table(row["kind"], bool(row["whole"]), bool(row["narrowed"]))
-                table = self._known.setdefault(row["name"], made)
+                made = Table(row["kind"], bool(row["whole"]), bool(row["narrowed"]))
+                table = self.known.setdefault(row["name"], made)
                 table.columns[row["column"]] = bool(row["readable"])
-        return self._known
+        return self.known
 
 
 async def _connected(login: Login) -> Any:

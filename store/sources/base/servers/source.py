@@ -102,7 +102,7 @@ class ServerRows(ABC):
             lambda reader: self.fetch_session(reader, unit.key)
         )
         try:
-            with self._servers.reading(url) as reader:
+            with self._servers.reading(url, anew=False) as reader:
                 make = following.fetch(reader)
         except ServerTrouble:
             # It was listed but not read: let the next look find it moved.
