@@ -15,7 +15,7 @@ from typing import Any, Literal
 from store.activity.states import OPEN_STATES
 from store.engine.companions import beside, size_of
 from store.engine.database import Database, in_transaction, open_database
-from store.engine.sidecars import Sidecar, remove_files, value_of
+from store.engine.sidecars import Sidecar, remove_files, store_identity, value_of
 from store.engine.snapshots import PARTIAL, integrity_of
 from store.engine.transactions import explained
 from store.errors import StoreError
@@ -258,8 +258,15 @@ def _sidecar(
         remove_files(path)
 
     way_out = (f"`backscroll doctor --fix` deletes {path.name}; it is made again from the store")
+    if _is_begun(sidecar, path):
+        return
     damaged = sidecar.is_damaged(path)
-    problems = ["it is damaged, or of another version"] if damaged else []
+    if not damaged and _is_of_another_file(patient, sidecar, path):
+        yield Finding(
+            name, f"{path.name} was made of another file, as after the folder was copied",
+            "nothing to do: it is made again", mend=mend, is_note=True)
+        return
+    problems = ["it is damaged"] if damaged else []
     if not damaged and not patient.quick:
         file = sidecar.open_for_reading(path)
         try:
@@ -278,6 +285,26 @@ def _sidecar(
         + (f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""),
         f"end {busy[0]}, then {way_out}" if busy else way_out, len(problems),
         None if busy else mend)
+
+
+def _is_begun(sidecar: Sidecar, path: Path) -> bool:
+    """Return whether a file is only begun, or of another version: it is made anew then."""
+    try:
+        file = sidecar.open_existing(path)
+    except sqlite3.DatabaseError:
+        return False
+    if file is not None:
+        file.close()
+    return file is None
+
+
+def _is_of_another_file(patient: Patient, sidecar: Sidecar, path: Path) -> bool:
+    file = sidecar.open_for_reading(path)
+    if file is None:
+        return False
+    with contextlib.closing(file):
+        made_of = value_of(file, "store")
+    return made_of is not None and made_of != store_identity(patient.real)
 
 
 def _index(patient: Patient) -> Iterator[Finding]:
