@@ -1,4 +1,4 @@
-"""Hides passwords of URLs in text for people and logs.
+"""Hides passwords of URLs and of ``host=… password=…`` in text for people and logs.
 
 Misplaced ones too: as the port, in the query, with characters that end the URL early, or in a
 URL where something else was expected.
@@ -13,11 +13,18 @@ HIDDEN = "***"
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}"
 _USER = rf"({_URL}[^\s:@/]*:)\S*(@)"
 _PORT = rf"({_URL}[^\s:@/,\[\]]+:)(?!\d+(?:[/?#,\s'\"]|$))[^\s@/?#'\",*]+"
+_KEY = r"(?i)(\b\w*pass(?:word|wd|phrase)?\s*=\s*)"
+_PAIR = _KEY + r"""('(?:[^'\\]|\\.)*'?[^\s&;'",]*|"[^"]*"?|[^\s&;'",]+)"""
+_THIN = r"(?i)(\bjdbc:[a-z]+:[a-z]*:@?[^\s:@/]*/)[^\s@]*(?=@)"
 _QUERY = r"(?i)([?&;](?:\w*pass(?:word|wd)?|pwd|secret|token)=)[^\s&;'\"]+"
 
 
 def masked(text: str) -> str:
-    """Return a text with the passwords of its URLs replaced by ``***``."""
+    """Return a text with the passwords of its URLs and logins replaced by ``***``."""
+    if "=" in text:
+        text = re.sub(_PAIR, rf"\1{HIDDEN}", text)
+    if "jdbc:" in text:
+        text = re.sub(_THIN, rf"\1{HIDDEN}", text)
     if ":/" not in text:
         return text
     text = re.sub(_USER, rf"\1{HIDDEN}\2", text)

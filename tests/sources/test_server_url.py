@@ -26,6 +26,11 @@ def read(name: str) -> ServerUrl:
         ("POSTGRESQL+psycopg://:pw@host/db", "postgresql://host/db"),
         ("postgresql:///db?host=/run/pg&password=pw", "postgresql:///db?host=/run/pg"),
         ("postgresql://me:p@w@h1:1,h2:2/db", "postgresql://me@h1:1,h2:2/db"),
+        ("service=team password=pw", "postgresql://?service=team"),
+        ("host=db port=5433 user=me password='p@w x' dbname=hub", "postgresql://me@db:5433/hub"),
+        ("host=/run/pg dbname=db password = pw", "postgresql:///db?host=/run/pg"),
+        ("jdbc:postgresql://h/db?user=me&password=pw", "postgresql://h/db?user=me"),
+        ("postgresql://h/db?passwd=pw&PGPASSWORD=pw&PassPhrase=pw", "postgresql://h/db"),
         (
             "postgresql://me@h/db?options=-csearch_path%3Dteam&ssl=require&connect_timeout=3",
             "postgresql://me@h/db?options=-csearch_path%3Dteam&sslmode=require",
@@ -48,7 +53,7 @@ def test_the_driver_gets_the_password() -> None:
 @pytest.mark.parametrize(
     "name",
     ["postgresql://me:p/w@host/db", "postgresql://me:p?w@host/db", "postgresql://me:p#w@host/db",
-     "postgresql://me:p#w", "postgresql://[host/db"],
+     "postgresql://me:p#w", "postgresql://[host/db", "host=db password='p w", "host=me me:p"],
 )  # fmt: skip
 def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
     url = read(name)

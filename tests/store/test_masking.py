@@ -25,9 +25,23 @@ def test_a_password_is_hidden_wherever_it_stands(url: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
+    "host=h password=secret", "host=h password = 'my secret' user=u", "PASSWORD=secret host=h",
+    "jdbc:postgresql://u:secret@h/db", "jdbc:postgresql://h/db?user=u&password=secret",
+    "postgresql://h/db?passwd=secret", "service=x sslpassword=secret", "host=h passwd='a\\'secret'",
+    "jdbc:postgresql://h/db?user=u&PGPASSWORD=secret", "jdbc:oracle:thin:u/secret@h",
+])  # fmt: skip
+def test_other_forms_of_a_login_are_masked_too(text: str) -> None:
+    for words in (text, f"no file {text!r}", f"{text} cannot be opened"):
+        assert "secret" not in masked(words), masked(words)
+    found = server_url(text)
+    assert found is None or "secret" not in f"{found} {found.fault}"
+
+
+@pytest.mark.parametrize("text", [
     "postgresql://u@h:5432/db?x=1", "https://example.com/a:b/c", "file:///home/x/a:b",
     "http://localhost:8080/x", "http://localhost:8080", "C:/work", "12:30 and a@b.c",
     "postgresql://h1:5432,h2:5433/db", "http://[::1]:80/x", "no session 'abc'",
+    "write user:password@host:port", "its password as %2F", "password authentication failed",
 ])  # fmt: skip
 def test_other_text_stays(text: str) -> None:
     assert masked(text) == text

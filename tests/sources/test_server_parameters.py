@@ -1,0 +1,193 @@
+"""What is connected to for a URL: services, addresses, password files, TLS."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from store.engine.server_url import ServerTrouble
+from store.errors import StoreError
+from store.sources.base.servers.parameters import login_of
+from store.sources.hub import HubSource
+from tests.sources.postgres_server import GUARDED, PASSWORD, Database
+from tests.sources.server_rows import drafts_of, url_of
+
+SERVICES = """
+# of the team
+[team]
+host=db.example.org
+port=6432
+user = reader
+dbname=hub
+password=s3rv1ce
+sslmode=require
+
+[other]
+dbname=other
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HOST", "HOSTADDR", "PORT", "USER", "DATABASE", "PASSWORD", "PASSFILE", "SERVICE",
+                 "SERVICEFILE", "SYSCONFDIR", "SSLMODE"):  # fmt: skip
+        monkeypatch.delenv(f"PG{name}", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".pg_service.conf").write_text(SERVICES)
+    return tmp_path
+
+
+def arguments(name: str) -> dict[str, Any]:
+    found = dict(login_of(url_of(name)).arguments)
+    given = dict(parse_qsl(urlsplit(found.pop("dsn")).query))
+    return {**found, **given}
+
+
+TEAM = {
+    "host": ["db.example.org"], "port": 6432, "user": "reader", "database": "hub",
+    "password": "s3rv1ce", "sslmode": "require",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [
+    "service=team", "postgresql:///?service=team", "postgresql://?service=team",
+    " service = 'team'", "postgres:///?service=team&application_name=x",
+    "service=team connect_timeout=3",
+])  # fmt: skip
+def test_a_service_in_every_form(name: str) -> None:
+    assert arguments(name) == TEAM
+    assert "s3rv1ce" not in str(url_of(name)) and "team" in str(url_of(name))
+
+
+def test_the_url_comes_before_its_service_and_that_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "of-the-environment")
+    assert arguments("service=team dbname=mine user=me") == TEAM | {
+        "database": "mine", "user": "me"}  # fmt: skip
+    assert arguments("postgresql://h:1/db?service=other") == {
+        "host": ["h"], "port": 1, "database": "db", "password": "of-the-environment"}  # fmt: skip
+
+
+def test_services_of_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSERVICE", "team")
+    assert arguments("postgresql://") == TEAM
+    assert arguments("postgresql:///mine") == TEAM | {"database": "mine"}
+    file = tmp_path / "mine.conf"
+    file.write_text("[team]\nhost=elsewhere\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    assert arguments("postgresql://") == {"host": ["elsewhere"]}
+    system = tmp_path / "system"
+    system.mkdir()
+    (system / "pg_service.conf").write_text("[all]\nhost=of-all\n")
+    monkeypatch.setenv("PGSYSCONFDIR", str(system))
+    assert arguments("service=all") == {"host": ["of-all"]}
+    with pytest.raises(ServerTrouble, match="no service 'none' in .*mine.conf"):
+        login_of(url_of("service=none"))
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("postgresql://h/db?hostaddr=10.0.0.1", {"host": ["10.0.0.1"], "database": "db"}),
+        ("hostaddr=10.0.0.1 dbname=db", {"host": ["10.0.0.1"], "database": "db"}),
+        ("postgresql://h/db?hostaddr=10.0.0.1&sslmode=verify-full",
+         {"host": ["h"], "database": "db", "sslmode": "verify-full"}),
+        ("postgresql://h1:1,h2:2/db", {"host": ["h1", "h2"], "port": [1, 2], "database": "db"}),
+        ("postgresql://h1,h2/db?port=5", {"host": ["h1", "h2"], "port": [5, 5], "database": "db"}),
+        ("postgresql://[::1]:7/db", {"host": ["::1"], "port": 7, "database": "db"}),
+        ("host=::1 port=7 dbname=db", {"host": ["::1"], "port": 7, "database": "db"}),
+        ("host=/run/pg dbname='a b' user=o\\'neil",
+         {"host": ["/run/pg"], "database": "a b", "user": "o'neil"}),
+        ("postgresql://%2Frun%2Fpg/db", {"host": ["/run/pg"], "database": "db"}),
+        ("postgresql:///?host=/run/pg&dbname=db&user=me",
+         {"host": ["/run/pg"], "database": "db", "user": "me"}),
+        ("jdbc:postgresql://h:1/db?user=me&password=pw&ssl=true",
+         {"host": ["h"], "port": 1, "database": "db", "user": "me", "password": "pw",
+          "sslmode": "require"}),
+        ("postgresql://h/db?passwd=pw", {"host": ["h"], "database": "db", "password": "pw"}),
+        ("postgresql://h/db?options=-csearch_path%3Dx&nonsense=1&keepalives=1",
+         {"host": ["h"], "database": "db", "options": "-csearch_path=x"}),
+        ("postgresql://", {}),
+    ],
+)  # fmt: skip
+def test_what_the_driver_gets(name: str, found: dict[str, Any]) -> None:
+    assert arguments(name) == found
+
+
+def test_tls_that_verifies_nothing() -> None:
+    found = arguments("postgresql://h/db?sslmode=no-verify")
+    context = found.pop("ssl")
+    assert isinstance(context, ssl.SSLContext) and context.verify_mode == ssl.CERT_NONE
+    assert found == {"host": ["h"], "database": "db"}
+    found = arguments("postgresql://h/db?sslrootcert=system")
+    assert found.pop("ssl").verify_mode == ssl.CERT_REQUIRED
+
+
+def test_a_schema_is_searched() -> None:
+    assert login_of(url_of("postgresql://h/db?schema=team")).search_path == '"team"'
+    assert login_of(url_of("jdbc:postgresql://h/db?currentSchema=a,b")).search_path == '"a", "b"'
+    assert login_of(url_of("postgresql://h/db?schema=a%22;drop")).search_path == '"a"";drop"'
+
+
+def test_what_is_not_understood_is_named() -> None:
+    assert url_of("postgresql://h/db?nonsense=1&pool=2&host=x&keepalives=0").left_out == (
+        "the parameters nonsense, pool are not understood and left out")  # fmt: skip
+    assert url_of("service=team sslmode=no-verify schema=x").left_out == ""
+
+
+PGPASS = """# host:port:database:user:password
+h:5432:db:me:first
+h:*:*:me:sec\\:ond\\\\
+localhost:*:db:me:socket
+*:*:*:any:last
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [
+        ("postgresql://me@h/db", "first"), ("postgresql://me@h:1/db", "sec:ond\\"),
+        ("postgresql://me@/db?host=/run/pg", "socket"), ("postgresql://any@x/db", "last"),
+        ("postgresql://me@h/db?hostaddr=10.0.0.1", "first"), ("postgresql://me:own@h/db", "own"),
+        ("postgresql://nobody@h/db", None),
+    ],
+)
+def test_the_password_file(name: str, password: str | None, tmp_path: Path) -> None:
+    file = tmp_path / ".pgpass"
+    file.write_text(PGPASS)
+    file.chmod(0o600)
+    assert arguments(name).get("password") == password
+    file.chmod(0o644)
+    assert arguments(name).get("password") == ("own" if password == "own" else None)
+    file.chmod(0o600)
+    moved = file.rename(tmp_path / "elsewhere")
+    assert arguments(f"{name}{'&' if '?' in name else '?'}passfile={moved}").get(
+        "password") == password  # fmt: skip
+
+
+def test_a_service_and_a_password_file_open_a_database(
+    hub_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = hub_server.server.folder
+    (tmp_path / ".pg_service.conf").write_text(
+        f"[sample]\nhost={folder}\nuser={GUARDED}\ndbname={hub_server.name}\n"
+    )
+    with pytest.raises(StoreError, match="refuses the login: .*pgpass"):
+        login = url_of("service=sample")
+        HubSource()._servers.moment(login)
+    file = tmp_path / ".pgpass"
+    escaped = PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
+    file.write_text(f"{folder}:*:*:{GUARDED}:{escaped}\n")
+    file.chmod(0o600)
+    assert len(drafts_of(HubSource(), url_of("service=sample"))[0]) == 5
+    monkeypatch.setenv("PGSERVICE", "sample")
+    assert len(drafts_of(HubSource(), url_of("postgresql://"))[0]) == 5
+    hub_server.execute("ALTER SCHEMA public RENAME TO team")
+    assert len(drafts_of(HubSource(), url_of("service=sample schema=team"))[0]) == 5
