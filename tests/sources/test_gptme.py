@@ -315,6 +315,27 @@ def test_of_forks_of_forks_each_is_under_its_own(tmp_path: Path) -> None:
         "main": None, "f1": "main", "f2": "main", "g": "f1"}
 
 
+def test_forks_without_events_are_known_by_their_beginning(tmp_path: Path) -> None:
+    root, go, ok = tmp_path / "logs", line("user", "go"), line("assistant", "ok", 1)
+    first, dated = line("user", "on", 2), "2026-11-27-calm-fox"
+    for name, lines in (("a-fork", (go, ok, first, line("assistant", "1", 3))),
+                        ("b-fork", (go, ok, first, line("user", "2", 4))),
+                        (dated, (go, ok, line("user", "went on", 5))),
+                        ("just-forked", (go, ok, line("user", "went on", 5))),
+                        ("z-fork", (go, ok, first, line("assistant", "1", 3), line("user", "z"))),
+                        ("other", (line("user", "go", 7), ok))):  # fmt: skip
+        made(root, *lines, name=name)
+    library = grown.synced(GptmeSource(), root, tmp_path / "library.db")
+    parents = dict(library.connection.execute(
+        "SELECT json_extract(s.metadata_json, '$.source.id'), json_extract(p.metadata_json,"
+        " '$.source.id') FROM chat_sessions AS s LEFT JOIN chat_sessions AS p"
+        " ON p.id = s.parent_id"
+    ).fetchall())  # fmt: skip
+    assert parents == {"a-fork": dated, "b-fork": dated, dated: None, "just-forked": dated,
+                       "z-fork": "a-fork", "other": None}  # fmt: skip
+    library.close()
+
+
 def test_a_conversation_that_is_written_anew_keeps_its_ids(tmp_path: Path) -> None:
     folder = made(tmp_path, line("user", "go"), line("assistant", "ok", 1), line("user", "on", 2))
     source = GptmeSource()

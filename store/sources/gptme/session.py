@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,13 +22,19 @@ from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Pro
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import iso_ms, mapping, named_model, string
 from store.sources.gptme.conversation import Line, Talk, lines_of
-from store.system.paths import expanded, read_regular
+from store.system.paths import expanded, open_regular, read_regular
 
 KIND = "gptme"
 MAIN, LOSSLESS, EVENTS = f"conversation{LINES}", f"lossless{LINES}", f"events{LINES}"
 CONFIG, BRANCHES, STORED = "config.toml", "branches", "files"
 _EVENTS_OF, _FORKED = "events-of:", "forked-to:"
 """Begin the facts of what a conversation's events tell, for itself and for its forks."""
+_BEGINS = "begins:"
+"""Begins the fact of which prompt a conversation without events begins with."""
+_HEAD = 256 * 1024
+"""How far into a file its first message is looked for."""
+_DATED = re.compile(r"\d{4}-\d\d-\d\d-")
+"""Begins the names that the program makes; a fork has the name that a person gave it."""
 _SUBAGENT = "-subagent-"
 _FORK = "/fork "
 _NO_LIBRARY = NoLibrary()
@@ -45,6 +52,7 @@ class Folder(NamedTuple):
         events: What happened; empty without the file.
         chat: The settings of the conversation; of no other table.
         stored: Copies of files, by the beginning of their names.
+        beginnings: What the conversations beside it begin with.
     """
 
     path: str
@@ -54,6 +62,7 @@ class Folder(NamedTuple):
     events: list[Record]
     chat: dict[str, Any]
     stored: Mapping[str, bytes]
+    beginnings: Beginnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,18 +270,100 @@ def _link(
         if os.path.isfile(path):
             draft.lineage = LineageDraft("subagent", parent)
             return
-    if name not in happened.forks:
+    if name in happened.forks:
+        depends.wants.add(_FORKED + name)
+        found = _forked_from(name, above, library, depends)
+        theirs = _ids_of(found, above, happened.zone, library, depends) if found else frozenset()
+    elif folder.events:
         return
-    depends.wants.add(_FORKED + name)
-    found = _forked_from(name, above, library, depends)
+    else:
+        found, theirs = _begun_alike(draft, folder, library, depends)
     if found is None:
         return
-    theirs = _ids_of(found, above, happened.zone, library, depends)
     copied = [one for one in draft.messages if one.source_id in theirs]
     for message in copied:
         message.inherited_from = message.source_id
     shown = [one.source_id for one in copied if "hidden_at" not in one.metadata]
     draft.lineage = LineageDraft("fork", found, shown[-1] if shown else None)
+
+
+def _begun_alike(
+    draft: SessionDraft, folder: Folder, library: Library, depends: Depends
+) -> tuple[str | None, frozenset[str]]:
+    """Return the conversation that one without events is a copy of, and its messages' ids.
+
+    Its first messages are the same; it ended where this one went on, or the program named it.
+
+    Args:
+        draft: The conversation.
+        folder: Its files.
+        library: Knows how those began whose files are gone.
+        depends: Takes how this one does, and what it would want to know.
+    """
+    name, above = draft.source_id, os.path.dirname(folder.path)
+    ids = [one.source_id for one in draft.messages
+           if one.role != "system" and "hidden_at" not in one.metadata]  # fmt: skip
+    if not ids:
+        return None, frozenset()
+    fact = _BEGINS + ids[0]
+    depends.facts.append(Fact(fact, name, json.dumps([len(ids), ids[-1]])))
+    depends.wants.add(fact)
+    depends.looked.append(FileStamp.now(above))
+    told = {one.session: json.loads(one.value) for one in library.facts(fact)}
+    for other in folder.beginnings.alike(above, ids[0]):
+        said = _said_in(os.path.join(above, other, MAIN), depends)
+        told |= {other: [len(said), said[-1]]} if said else {}
+    told.pop(name, None)
+    others = sorted((count, last, other) for other, (count, last) in told.items())
+    ended = [other for _, last, other in others if last in ids[:-1]]
+    if ended:
+        return ended[-1], _ids_of(ended[-1], above, None, library, depends)
+    for _, last, other in others:
+        if _DATED.match(other) and not _DATED.match(name):
+            theirs = _ids_of(other, above, None, library, depends)
+            if ids[-1] == last or ids[-1] not in theirs:
+                return other, theirs
+    return None, frozenset()
+
+
+class Beginnings:
+    """Which message each conversation begins with."""
+
+    def __init__(self) -> None:
+        """Start with none read."""
+        self._known: dict[str, tuple[FileStamp, str | None]] = {}
+
+    def alike(self, above: str, first: str) -> list[str]:
+        """Return the names of the conversations of a folder that begin with a message."""
+        return [entry.name for entry in entries_of(above)
+                if self._first(os.path.join(entry.path, MAIN)) == first]  # fmt: skip
+
+    def _first(self, path: str) -> str | None:
+        stamp = FileStamp.now(path)
+        if stamp.inode == 0:
+            return None
+        if self._known.get(path, (None, None))[0] != stamp:
+            try:
+                with open_regular(path) as file:
+                    said = _said(records_of(file.read(_HEAD)))
+            except OSError:
+                return None
+            self._known[path] = stamp, said[0] if said else None
+        return self._known[path][1]
+
+
+def _said_in(path: str, depends: Depends) -> list[str]:
+    depends.looked.append(FileStamp.now(path))
+    try:
+        return _said(records_of(read_regular(path)))
+    except OSError:
+        return []
+
+
+def _said(records: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the ids of what a person and the model said."""
+    lines = lines_of([Record(nth, nth, data) for nth, data in enumerate(records)], None)
+    return [line.key for line in lines if line.data.get("role") in ("user", "assistant")]
 
 
 def _forked_from(name: str, above: str, library: Library, depends: Depends) -> str | None:

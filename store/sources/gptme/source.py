@@ -35,6 +35,7 @@ from store.sources.gptme.session import (
     LOSSLESS,
     MAIN,
     STORED,
+    Beginnings,
     Folder,
     chat_of,
     session_draft,
@@ -63,6 +64,7 @@ class GptmeSource(FileSource):
         """
         super().__init__(line_limit)
         self._library: Library = NoLibrary()
+        self._beginnings = Beginnings()
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into for conversations whose files are gone."""
@@ -132,6 +134,7 @@ class GptmeSource(FileSource):
             chat_of(files.bodies.get(settings), settings, problems),
             {os.path.basename(each).partition(".")[0]: body
              for each, body in files.bodies.items() if each != settings},
+            self._beginnings,
         ), self._library, depends)  # fmt: skip
         return [draft] if draft is not None else []
 
