@@ -8,6 +8,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("tui.cli.sessions", "list sessions"),
     "search": ("tui.cli.search", "search everything that was typed, said, run and printed"),
     "show": ("tui.cli.show", "print a session as a transcript"),
+    "files": ("tui.cli.files", "show and save the files of a session as they were"),
     "export": ("tui.cli.export", "write a session as a page, Markdown, JSON or an agent's file"),
     "import": ("tui.cli.imports", "import exported sessions"),
     "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),

@@ -1,0 +1,120 @@
+"""What a call did to a file: texts before and after, and edits that are made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from store.files.effects import DoesNotFit, effect_of, text_read
+
+OLD = "one\ntwo\nthree\ntwo\n"
+
+
+def call(name: str, given: Any, **more: Any) -> dict[str, Any]:
+    return {"type": f"tool-{name}", "toolCallId": "c", "state": "output-available",
+            "input": given, "output": "ok", **more}  # fmt: skip
+
+
+def beside(**structured: Any) -> dict[str, Any]:
+    return {"resultProviderMetadata": {"backscroll": {"structured": structured}}}
+
+
+def after(data: dict[str, Any], text: str | None = OLD, number: int = 0) -> str | None:
+    effect = effect_of(data, number)
+    if effect.after is not None:
+        return effect.after
+    return effect.apply(text) if effect.apply is not None else None
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.py
+@@
+ one
+-two
++2
+ three
+*** Add File: b.py
++new
+*** End Patch"""
+
+
+@pytest.mark.parametrize(("data", "made"), [
+    (call("Edit", {"file_path": "a", "old_string": "three", "new_string": "3"}),
+     "one\ntwo\n3\ntwo\n"),
+    (call("Edit", {"file_path": "a", "old_string": "two", "new_string": "2",
+                   "replace_all": True}), "one\n2\nthree\n2\n"),
+    (call("edit", {"filePath": "a", "oldString": "one\n", "newString": ""}), "two\nthree\ntwo\n"),
+    (call("MultiEdit", {"file_path": "a", "edits": [
+        {"old_string": "one", "new_string": "1"}, {"old_string": "1\n", "new_string": "0\n"},
+    ]}), "0\ntwo\nthree\ntwo\n"),
+    (call("str_replace_editor", {"command": "str_replace", "path": "a", "old_str": "three",
+                                 "new_str": "3"}), "one\ntwo\n3\ntwo\n"),
+    (call("str_replace_based_edit_tool", {"command": "insert", "path": "a", "insert_line": 1,
+                                          "insert_text": "x\n"}), "one\nx\ntwo\nthree\ntwo\n"),
+    (call("Write", {"file_path": "a", "content": "whole"}), "whole"),
+    (call("str_replace_editor", {"command": "create", "path": "a", "file_text": "made"}), "made"),
+    (call("replace", {"file_path": "a", "old_string": "", "new_string": "made"}), "made"),
+    (call("apply_patch", {"input": PATCH}), "one\n2\nthree\ntwo\n"),
+    (call("shell", {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"]}),
+     "one\n2\nthree\ntwo\n"),
+    (call("replace_in_file", {"path": "a", "diff":
+        "------- SEARCH\ntwo\n=======\n2\n+++++++ REPLACE"}), "one\n2\nthree\ntwo\n"),
+    (call("apply_diff", {"path": "a", "diff": "<<<<<<< SEARCH\n:start_line:3\n-------\nthree\n"
+                         "=======\n3\n>>>>>>> REPLACE"}), "one\ntwo\n3\ntwo\n"),
+    (call("Edit", {"file_path": "a"}, **beside(structuredPatch=[
+        {"oldStart": 3, "newStart": 3, "lines": [" three", "-two", "+2"]}])),
+     "one\ntwo\nthree\n2\n"),
+    (call("edit", {"filePath": "a", "oldString": "x", "newString": "y"},
+          **beside(filediff={"file": "a", "before": "b", "after": "c"})), "c"),
+    (call("bash", {"command": "sed -i s/a/b/ a"}), None),
+])  # fmt: skip
+def test_a_call_makes_the_text_again(data: dict[str, Any], made: str | None) -> None:
+    assert after(data) == made
+
+
+def test_a_patch_that_adds_a_file_has_its_text() -> None:
+    assert after(call("apply_patch", {"input": PATCH}), None, 1) == "new\n"
+
+
+def test_line_ends_of_the_file_stay() -> None:
+    text = "one\r\ntwo\r\nthree\r\n"
+    edit = call("Edit", {"file_path": "a", "old_string": "one\ntwo", "new_string": "1\n2"})
+    assert after(edit, text) == "1\r\n2\r\nthree\r\n"
+    assert after(call("apply_patch", {"input": PATCH}), text) == "one\r\n2\r\nthree\r\n"
+
+
+@pytest.mark.parametrize("data", [
+    call("Edit", {"file_path": "a", "old_string": "nowhere", "new_string": "3"}),
+    call("Edit", {"file_path": "a", "old_string": "two", "new_string": "2"}),
+    call("apply_patch", {"input": PATCH.replace("-two", "-four")}),
+    call("str_replace_editor", {"command": "insert", "path": "a", "insert_line": 99,
+                                "new_str": "x"}),
+])  # fmt: skip
+def test_an_edit_that_does_not_fit_is_not_guessed(data: dict[str, Any]) -> None:
+    with pytest.raises(DoesNotFit):
+        after(data)
+
+
+def test_a_person_changed_the_edit() -> None:
+    edit = call("Edit", {"file_path": "a", "old_string": "one", "new_string": "1"}, **beside(
+        userModified=True, structuredPatch=[
+            {"oldStart": 1, "newStart": 1, "lines": ["-one", "+uno", " two"]}]))
+    assert after(edit) == "uno\ntwo\nthree\ntwo\n"
+
+
+@pytest.mark.parametrize(("data", "text"), [
+    (call("Read", {"file_path": "a"}, **beside(
+        file={"content": "x\n", "startLine": 1, "numLines": 2, "totalLines": 2})), "x\n"),
+    (call("Read", {"file_path": "a"}, **beside(
+        file={"content": "x\n", "startLine": 1, "numLines": 2, "totalLines": 9})), None),
+    (call("read", {"filePath": "a"}, output="<content>\n1: x\n2: \n\n(End of file - total 2 lines)"
+          "\n</content>"), "x\n\n"),
+    (call("read", {"filePath": "a", "offset": 1}, output="<content>\n1: x\n\n(End of file - total"
+          " 1 lines)\n</content>"), None),
+    (call("read", {"filePath": "a"}, output="x"), None),
+])  # fmt: skip
+def test_only_a_reading_that_says_that_it_is_whole_counts(
+    data: dict[str, Any], text: str | None
+) -> None:
+    assert text_read(data) == text

@@ -1,0 +1,75 @@
+"""Files are saved below a folder and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.errors import Refused
+from store.files.saving import Folder, safe_parts
+from store.system.files import AlreadyThere
+
+
+@pytest.mark.parametrize(("path", "parts"), [
+    ("src/a.py", ("src", "a.py")), ("/etc/passwd", ("etc", "passwd")),
+    ("../../x", ("x",)), ("a/../../b", ("a", "b")), ("..", ("file",)), ("", ("file",)),
+    ("C:\\Users\\x\\a.txt", ("Users", "x", "a.txt")), ("~/.ssh/id", (".ssh", "id")),
+    ("a\n\x1b[31mb", ("a\u240a\u241b[31mb",)), (". /.. /x", ("x",)), ("a\0b", ("a\u2400b",)),
+])  # fmt: skip
+def test_names_are_plain(path: str, parts: tuple[str, ...]) -> None:
+    assert safe_parts(path) == parts
+
+
+def test_long_names_are_cut() -> None:
+    (name,) = safe_parts("ü" * 300)
+    assert len(name.encode()) <= 200
+    assert len(safe_parts("a/" * 5000)) <= 60
+
+
+def test_two_files_never_have_one_name(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert folder.place("/a/x", "../x") == ("x",)
+    assert folder.place("/b/x", "x") == ("x-2",)
+    assert folder.place("/a/x", "../x") == ("x",)
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "out")
+    folder.write(("a", "b"), b"one")
+    with pytest.raises(AlreadyThere):
+        folder.write(("a", "b"), b"two")
+    assert (tmp_path / "out" / "a" / "b").read_bytes() == b"one"
+    folder.write(("a", "b"), b"two", replace=True)
+    assert (tmp_path / "out" / "a" / "b").read_bytes() == b"two"
+    assert [path.name for path in (tmp_path / "out" / "a").iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_links_are_not_followed(tmp_path: Path, replace: bool) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "link").symlink_to(outside)
+    (out / "file").symlink_to(outside / "kept")
+    for parts in (("link", "new"), ("file",)):
+        with pytest.raises(Refused):
+            Folder(out).write(parts, b"new", replace=replace)
+    assert (outside / "kept").read_text() == "kept"
+    assert [path.name for path in outside.iterdir()] == ["kept"]
+
+
+def test_names_that_are_not_safe_are_refused(tmp_path: Path) -> None:
+    for parts in (("..", "x"), ("a/b",), ("",)):
+        with pytest.raises(Refused):
+            Folder(tmp_path / "out").write(parts, b"x")
+
+
+def test_databases_and_folders_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"SQLite format 3\0rows")
+    (tmp_path / "folder").mkdir()
+    for name in ("store.db", "folder"):
+        with pytest.raises(Refused):
+            Folder(tmp_path).write((name,), b"x", replace=True)
