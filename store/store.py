@@ -10,13 +10,17 @@
                 await recorder.feed(chunk)
         messages = await store.messages(session)
 
-Rooms are imported by the calls that need them, as the browser opens a store at its start.
+Rooms are imported by the calls that need them, as the browser opens a store at its start; on a
+thread, as the imports of search take longer than an event loop may stand still.
 """
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
@@ -166,6 +170,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such parent.
             Refused: The store is read only.
         """
+        await _imported("store.recorder.creating")
         from store.recorder.creating import Wanted, create
 
         wanted = Wanted(
@@ -183,6 +188,7 @@ class Store(AsyncDatabase):
         Raises:
             NotFound: The store has no such session.
         """
+        await _imported("store.models")
         from store.models import Session
         from store.queries import sessions
 
@@ -203,6 +209,7 @@ class Store(AsyncDatabase):
         Raises:
             Invalid: The query cannot be read; the message says why.
         """
+        await _imported("store.search.listed")
         from store.search.listed import sessions_asked_for
 
         cursor = None if before is None else (before.updated_at, before.id)
@@ -224,6 +231,7 @@ class Store(AsyncDatabase):
         Raises:
             NotFound: The store has no such session.
         """
+        await _imported("store.exports.ui_messages")
         from store.exports.ui_messages import ui_messages
 
         return await self.read(ui_messages, self._name(session), view=view)
@@ -250,12 +258,19 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: The session has a recorder, here or in another process.
         """
+        return Opening(self._recorder(self._name(session), policy, sdk, problem, unknown))
+
+    async def _recorder(
+        self, session: str, policy: SavePolicy | None, sdk: SdkVersion,
+        problem: Callable[[str], None] | None, unknown: Callable[[str], None] | None,
+    ) -> Recorder:
+        await _imported("store.recorder.recorder")
         from store.recorder.odd_chunks import no_report
         from store.recorder.recorder import Recorder
 
-        return Opening(Recorder.open(
-            self, session=self._name(session), policy=policy, sdk=sdk,
-            problem=problem or no_report, unknown=unknown or no_report))
+        return await Recorder.open(
+            self, session=session, policy=policy, sdk=sdk,
+            problem=problem or no_report, unknown=unknown or no_report)
 
     # -- verbs
 
@@ -273,6 +288,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session or message.
             Refused: The session runs, or the message is hidden or queued.
         """
+        await _imported("store.verbs.fork", "store.verbs.naming")
         from store.models import Session
         from store.queries import sessions
         from store.verbs.fork import fork
@@ -294,6 +310,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session or message.
             Refused: The session runs, or nothing comes after the message.
         """
+        await _imported("store.verbs.rewind", "store.verbs.naming")
         from store.verbs.naming import on_message
         from store.verbs.rewind import rewind
 
@@ -311,6 +328,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: Nothing is hidden.
         """
+        await _imported("store.verbs.rewind", "store.verbs.naming")
         from store.verbs.naming import on_session
         from store.verbs.rewind import restore
 
@@ -336,6 +354,7 @@ class Store(AsyncDatabase):
         return await self._shelve("unarchive", session)
 
     async def _shelve(self, verb: str, session: str | Session) -> list[str]:
+        await _imported("store.verbs.shelf", "store.verbs.naming")
         from store.verbs import shelf
         from store.verbs.naming import on_session
 
@@ -355,6 +374,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: The title is empty, or the session has it already.
         """
+        await _imported("store.verbs.marks", "store.verbs.naming")
         from store.verbs.marks import rename
         from store.verbs.naming import on_session
 
@@ -370,6 +390,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: It runs, or is read from an agent's own files.
         """
+        await _imported("store.verbs.delete", "store.verbs.naming")
         from store.verbs.delete import delete
         from store.verbs.naming import on_session
 
@@ -389,6 +410,7 @@ class Store(AsyncDatabase):
         Raises:
             Refused: There is nothing to undo.
         """
+        await _imported("store.verbs.undo")
         from store.verbs.undo import undo
 
         return await self.write(undo, now=self.clock())
@@ -399,6 +421,7 @@ class Store(AsyncDatabase):
         Raises:
             Refused: There is nothing to redo, or another verb came in between.
         """
+        await _imported("store.verbs.undo")
         from store.verbs.undo import redo
 
         return await self.write(redo, now=self.clock())
@@ -454,6 +477,7 @@ class Store(AsyncDatabase):
         Raises:
             Invalid: The query asks for nothing or cannot be read; the message says why.
         """
+        await _imported("store.search.searching")
         from store.language.query import parse
         from store.search.searching import Searcher
 
@@ -478,6 +502,13 @@ class Store(AsyncDatabase):
         from store.models import session_id_of
 
         return None if session is None else session_id_of(session)
+
+
+async def _imported(*modules: str) -> None:
+    """Import modules on a thread, those that are not imported yet."""
+    for module in modules:
+        if module not in sys.modules:
+            await asyncio.to_thread(import_module, module)
 
 
 def _file_of(path: str | Path) -> Path:

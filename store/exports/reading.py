@@ -19,6 +19,7 @@ from store.prices.table import PriceTable
 from store.queries.context import context_ids
 from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
+from store.text.large_json import NotInPieces, loads_pieces
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
@@ -100,13 +101,17 @@ class SessionReading:
     prices: PriceTable | None = None
 
 
-def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:
+def read_session(
+    db: Database, session_id: str, view: View = "all", *, in_pieces: bool = False
+) -> SessionReading:
     """Return a session for reading.
 
     Args:
         db: The store; nothing else may use its connection until the messages are read.
         session_id: Its id.
         view: Which messages to read, and in which order.
+        in_pieces: Whether large parts are read piece by piece, which takes longer and leaves
+            other threads their turns.
 
     Raises:
         NotFound: The store has no such session.
@@ -116,7 +121,9 @@ def read_session(db: Database, session_id: str, view: View = "all") -> SessionRe
     if not found:
         raise no_session(session_id)
     hidden, queued = _left_out(db, session_id)
-    messages = _in_context(db, session_id) if view == "context" else _walk(db, session_id, view)
+    read_parts = _parts_in_pieces if in_pieces and _has_plain_parts(db) else _parts
+    messages = (_in_context(db, session_id, read_parts) if view == "context"
+                else _walk(db, session_id, view, read_parts))
     left_out = hidden if view in ("display", "context") else 0
     return SessionReading(db, found[0], messages, left_out, queued)
 
@@ -164,7 +171,7 @@ def _masked(row: Row, masks: Masks) -> Row:
 def queued_messages(db: Database, session_id: str) -> list[MessageReading]:
     """Return the queued messages, oldest first."""
     cancelled, queued = db.form.cancelled("m"), db.form.queued("m")
-    return list(_select(db, session_id, f"{queued} AND NOT {cancelled}"))
+    return list(_select(db, session_id, f"{queued} AND NOT {cancelled}", _parts))
 
 
 def _left_out(db: Database, session_id: str) -> tuple[int, int]:
@@ -179,26 +186,35 @@ def _left_out(db: Database, session_id: str) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def _walk(db: Database, session_id: str, view: View) -> Iterator[MessageReading]:
+ReadParts = Callable[[Database, Sequence[str]], list[Row]]
+
+
+def _walk(
+    db: Database, session_id: str, view: View, read_parts: ReadParts
+) -> Iterator[MessageReading]:
     conditions = {
         "all": "1",
         "display": db.form.shown("m"),
         "hidden": f"NOT {db.form.queued('m')} AND NOT {db.form.cancelled('m')}",
     }
-    return _select(db, session_id, conditions[view])
+    return _select(db, session_id, conditions[view], read_parts)
 
 
-def _select(db: Database, session_id: str, condition: str) -> Iterator[MessageReading]:
+def _select(
+    db: Database, session_id: str, condition: str, read_parts: ReadParts
+) -> Iterator[MessageReading]:
     cursor = db.connection.execute(
         f"SELECT m.* FROM chat_messages m WHERE m.session_id = $1 AND {condition}"
         " ORDER BY m.created_at, m.id",
         {"1": session_id},
     )
     while batch := cursor.fetchmany(_BATCH):
-        yield from _with_parts(db, _rows(cursor, batch))
+        yield from _with_parts(db, _rows(cursor, batch), read_parts)
 
 
-def _in_context(db: Database, session_id: str) -> Iterator[MessageReading]:
+def _in_context(
+    db: Database, session_id: str, read_parts: ReadParts
+) -> Iterator[MessageReading]:
     ids = context_ids(db, session_id)
     for start in range(0, len(ids), _BATCH):
         wanted = ids[start : start + _BATCH]
@@ -207,20 +223,71 @@ def _in_context(db: Database, session_id: str) -> Iterator[MessageReading]:
             f"SELECT * FROM chat_messages WHERE id IN ({places})", wanted
         )
         rows = {row["id"]: row for row in _rows(cursor, cursor.fetchall())}
-        yield from _with_parts(db, [rows[name] for name in wanted if name in rows])
+        yield from _with_parts(
+            db, [rows[name] for name in wanted if name in rows], read_parts)
 
 
-def _with_parts(db: Database, messages: Sequence[Row]) -> Iterator[MessageReading]:
-    places = ",".join("?" * len(messages))
-    cursor = db.connection.execute(
-        f'SELECT * FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
-        [row["id"] for row in messages],
-    )
+def _with_parts(
+    db: Database, messages: Sequence[Row], read_parts: ReadParts
+) -> Iterator[MessageReading]:
     parts: dict[str, list[Row]] = {row["id"]: [] for row in messages}
-    for part in _rows(cursor, cursor.fetchall()):
+    for part in read_parts(db, list(parts)):
         parts[part["message_id"]].append(part)
     for message in messages:
         yield MessageReading(message, parts[message["id"]])
+
+
+def _parts(db: Database, message_ids: Sequence[str]) -> list[Row]:
+    places = ",".join("?" * len(message_ids))
+    cursor = db.connection.execute(
+        f'SELECT * FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
+        message_ids,
+    )
+    return _rows(cursor, cursor.fetchall())
+
+
+_LARGE = 262_144
+"""Characters from which on a part is read in pieces."""
+_PIECE = 65_536
+
+
+def _has_plain_parts(db: Database) -> bool:
+    """Return whether parts are rows that SQLite can open as a stream of UTF-8."""
+    encoding = db.connection.execute("PRAGMA main.encoding").fetchone()[0]
+    found = db.connection.execute(
+        "SELECT 1 FROM main.sqlite_master WHERE name = 'chat_parts' AND type = 'table'"
+        " AND upper(sql) NOT LIKE '%WITHOUT%ROWID%' AND upper(sql) NOT LIKE '%VIRTUAL%'"
+    ).fetchone()
+    return encoding == "UTF-8" and found is not None
+
+
+def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
+    places = ",".join("?" * len(message_ids))
+    columns = ", ".join(
+        f'"{name}"' if name != "data_json" else
+        f"CASE WHEN length(data_json) < {_LARGE} THEN data_json END AS data_json"
+        for name in db.form.columns["chat_parts"]
+    )
+    cursor = db.connection.execute(
+        f"SELECT {columns}, CASE WHEN length(data_json) >= {_LARGE} THEN rowid END AS large"
+        f' FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
+        message_ids,
+    )
+    parts = _rows(cursor, cursor.fetchall())
+    for part in parts:
+        large = part.pop("large")
+        if large is not None:
+            part["data"] = _large_data(db, large)
+    return parts
+
+
+def _large_data(db: Database, rowid: int) -> Any:
+    with db.connection.blobopen("chat_parts", "data_json", rowid, readonly=True) as blob:
+        try:
+            return loads_pieces(iter(lambda: blob.read(_PIECE), b""))
+        except NotInPieces:
+            blob.seek(0)
+            return column_value(blob.read().decode("utf-8", "replace"))
 
 
 def _rows(cursor: sqlite3.Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:

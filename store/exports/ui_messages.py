@@ -37,7 +37,7 @@ def ui_messages(db: Database, session: str, view: View = "display") -> list[UIMe
     Raises:
         NotFound: The store has no such session.
     """
-    reading = read_session(db, resolve(db, session).id, view)
+    reading = read_session(db, resolve(db, session).id, view, in_pieces=True)
     return [cast(UIMessage, ui_message(item)) for item in reading.messages]
 
 
