@@ -297,3 +297,18 @@ def test_two_processes_take_turns(talk: Talk) -> None:
     row = talk.session_row(session)
     title = row.get("title") or json.loads(row["metadata_json"])["title"]
     assert title == "Talk"
+
+
+def test_rules_of_a_session(run: Run, demo: Path) -> None:
+    def rules(*arguments: str) -> list[tuple[str, str, str]]:
+        found = run("permissions", "weekly-review", *arguments, "--json").json["rules"]
+        return [(one["action"], one["permission"], one["pattern"]) for one in found]
+
+    before = rules()
+    changed = rules("--allow", "Bash", "git *", "--deny", "WebFetch")
+    assert changed == [*before, ("allow", "Bash", "git *"), ("deny", "WebFetch", "*")]
+    assert "allow Bash git *" in run("permissions", "weekly-review").out
+    assert rules("--remove", "Bash", "git *") == [*before, ("deny", "WebFetch", "*")]
+    assert run("undo").code == 0 and rules() == changed
+    assert run("permissions", "weekly-review", "--remove", "Nope").code == 1
+    assert run("permissions", "weekly-review", "--allow", "a", "b", "c").code == 2

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rename": ("tui.cli.rename", "rename a session"),
     "star": ("tui.cli.star", "star sessions"),
     "tag": ("tui.cli.tag", "tag a session"),
+    "permissions": ("tui.cli.permissions", "show or change the rules of a session"),
     "undo": ("tui.cli.undo", "undo the last change"),
     "redo": ("tui.cli.redo", "redo what was undone"),
     "stats": ("tui.cli.stats", "print tokens and cost, each answer counted once"),
