@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import App
@@ -26,6 +26,7 @@ from textual.worker import Worker, WorkerState
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError, Refused
+from store.system.records import NamedTuple
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of

@@ -137,6 +137,9 @@ def browse(request: Request, *, in_page: bool = False) -> int:
         begun = begin(library, given, state, watch)
     watch.start()
     try:
+        from tui.start.lighter import import_asyncio
+
+        import_asyncio()
         from store.config import Settings
         from tui.app import BackscrollApp
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from store.activity.states import (
     ALIVE,
@@ -28,6 +28,7 @@ from store.activity.states import (
 )
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
+from store.system.records import NamedTuple
 from store.text.stored_json import array_of, loads
 
 if TYPE_CHECKING:

@@ -33,11 +33,10 @@ import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from store.engine.companions import Signature, Way, beside, copy_aside, signature, size_of
 from store.errors import StoreError
-from store.system.records import record
+from store.system.records import NamedTuple, record
 
 MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100

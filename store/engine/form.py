@@ -6,11 +6,12 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from store.conversation.turns import NO_TURN
 from store.engine import schema
 from store.errors import StoreError
+from store.system.records import NamedTuple
 
 FormName = Literal["own", "contract", "grida"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from store.engine.database import Database
+from store.system.records import NamedTuple
 
 _AT_ONCE = 500
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from store.engine.database import Database
 from store.engine.values import Column, number, number_or_none, text
 from store.errors import no_session
 from store.queries.helpers import shown_in_tree, without_helpers
+from store.system.records import NamedTuple
 
 LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
 _KINDS: tuple[LineageKind, ...] = ("fork", "subagent", "continuation")

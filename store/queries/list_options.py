@@ -8,7 +8,9 @@ A sort by something that ``ListRow`` has no field for needs that field first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from store.system.records import NamedTuple
 
 if TYPE_CHECKING:
     from store.engine.form import Form

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from store.activity.judgement import live_activities
 from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.values import Column, amount, decoded, number, number_or_none, tag_names, text
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
-from store.system.records import field, fields, record
+from store.system.records import NamedTuple, field, fields, record
 from store.text.stored_json import array_of
 
 

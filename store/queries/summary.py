@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from store.engine.database import Database
 from store.engine.values import number_or_none
 from store.queries.helpers import no_helpers
+from store.system.records import NamedTuple
 
 
 class Totals(NamedTuple):

@@ -12,9 +12,10 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from store.errors import Refused
+from store.system.records import NamedTuple
 
 PROC = Path("/proc")
 PS_HOLDS_S = 1.0

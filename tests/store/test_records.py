@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import typing
+
 import pytest
 
-from store.system.records import field, fields, record, replaced
+from store.system.records import NamedTuple, field, fields, record, replaced
 
 
 @record
@@ -48,3 +51,36 @@ def test_a_copy_has_other_values_of_some_fields() -> None:
     point = Point(1, 3)
     assert replaced(point, y=4) == Point(1, 4)
     assert point == Point(1, 3)
+
+
+class Place(NamedTuple):
+    """Where something is."""
+
+    line: int
+    column: int = 0
+
+    @property
+    def next(self) -> Place:
+        """The line below."""
+        return self._replace(line=self.line + 1)
+
+
+class Typed(typing.NamedTuple):
+    """Where something is."""
+
+    line: int
+    column: int = 0
+
+
+def test_a_named_tuple_is_as_those_of_typing() -> None:
+    place, typed = Place(3), Typed(3)
+    assert repr(place) == repr(typed).replace("Typed", "Place") == "Place(line=3, column=0)"
+    assert tuple(place) == tuple(typed) == (3, 0) and place.next == Place(line=4, column=0)
+    assert Place._fields == Typed._fields and Place._field_defaults == Typed._field_defaults
+    assert typing.get_type_hints(Place) == typing.get_type_hints(Typed)
+    assert Place.__doc__ == Typed.__doc__
+    assert Place.__mro__[1:] == Typed.__mro__[1:] and vars(Place).keys() - vars(Typed).keys() == {
+        "next"}
+    assert pickle.loads(pickle.dumps(place)) == place and Place.__module__ == __name__
+    with pytest.raises(TypeError):
+        Place()  # type: ignore[call-arg]

@@ -103,3 +103,12 @@ def test_a_command_needs_no_textual() -> None:
         "print('textual.app' in sys.modules)"
     )
     assert run(code).splitlines()[-1] == "False"
+
+
+def test_asyncio_is_imported_without_tls_and_only_asyncio() -> None:
+    code = (
+        "import sys; from tui.start.lighter import import_asyncio\n"
+        "import_asyncio(); print('asyncio' in sys.modules, 'ssl' in sys.modules)\n"
+        "import ssl; print(sys.modules['asyncio.sslproto'].ssl, ssl.__name__)"
+    )
+    assert run(code) == "True False\nNone ssl\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.css.query import NoMatches
@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
+from store.system.records import NamedTuple
 from tui.keys.declaration import TYPED
 from tui.keys.names import acts_while_typing, key_label, key_name
 from tui.keys.pane import CommandOwner, owners_of

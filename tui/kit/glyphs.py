@@ -1,9 +1,10 @@
 """The characters that mean something, with stand-ins where the locale has only ASCII."""
 
-# Annotations are types here: as texts, a tuple of so many fields would compile each of them.
-from functools import lru_cache
-from typing import NamedTuple
+from __future__ import annotations
 
+from functools import lru_cache
+
+from store.system.records import NamedTuple
 from store.system.streams import speaks_unicode
 
 

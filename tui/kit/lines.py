@@ -12,9 +12,8 @@ Text in a run is drawable: it went through ``tui.kit.text`` and holds no newline
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-from store.system.records import record
+from store.system.records import NamedTuple, record
 from tui.kit.text import cells, fit, one_line
 
 Run = tuple[str, str]

@@ -4,9 +4,11 @@ Light, as the first rows are drawn before Textual is imported; ``tui.kit.theme``
 themes of these palettes, and palettes of Textual's themes.
 """
 
-# Annotations are types here: as texts, a tuple of so many fields would compile each of them.
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
+
+from store.system.records import NamedTuple
 
 
 class Palette(NamedTuple):

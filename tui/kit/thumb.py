@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from store.system.records import NamedTuple
 
 
 class Thumb(NamedTuple):

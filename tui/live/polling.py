@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from store.engine.companions import signature
+from store.system.records import NamedTuple
 from tui.state.library import Library
 
 FILE_EVERY = 10

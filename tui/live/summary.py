@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from textual.screen import Screen
 from textual.timer import Timer
@@ -14,6 +13,7 @@ from store.errors import StoreError
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
+from store.system.records import NamedTuple
 from tui.live.polling import Health
 from tui.messages import ProblemOccurred
 from tui.state.library import Library

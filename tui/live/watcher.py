@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from textual.screen import Screen
 from textual.timer import Timer
@@ -12,6 +11,7 @@ from textual.timer import Timer
 from store.engine import changes
 from store.engine.changes import Moved
 from store.errors import StoreError
+from store.system.records import NamedTuple
 from tui.live.polling import Health, Poller
 from tui.messages import ProblemOccurred
 from tui.state.library import Library

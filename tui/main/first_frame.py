@@ -8,8 +8,8 @@ which modules that are. What the rows look like is declared where the main scree
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from store.system.records import NamedTuple
 from store.system.streams import Painted
 from tui.kit.ansi import AnsiPaint
 from tui.kit.glyphs import glyphs

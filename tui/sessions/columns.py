@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from store.queries.list_options import Sort
 from store.queries.listing import ListRow
+from store.system.records import NamedTuple
 from store.text import figures
 
 ONE_LINE_FROM = 72

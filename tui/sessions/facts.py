@@ -7,10 +7,10 @@ the group says already.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
 
 from store.queries.list_options import Group
 from store.queries.listing import ListRow
+from store.system.records import NamedTuple
 from tui.kit.glyphs import glyphs
 from tui.kit.text import cells, fit, one_line
 from tui.words.sessions import folder, model_name, short_kind

@@ -6,8 +6,9 @@ import asyncio
 from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from store.system.records import NamedTuple
 from tui.sessions.loader import ListLoader
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from store.queries import activities, list_keys, listing
 from store.queries.list_keys import ListKeys
 from store.queries.list_options import GROUPS
 from store.queries.listing import ListQuery, ListRow
+from store.system.records import NamedTuple
 from tui.sessions.model import ListModel, build_model
 from tui.state.library import Library
 from tui.state.view_state import ViewState

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
+from store.system.records import NamedTuple
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.text import cells, fit, one_line

@@ -6,10 +6,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from itertools import compress
-from typing import NamedTuple
 
 from store.queries.list_keys import ListKeys
-from store.system.records import field, record
+from store.system.records import NamedTuple, field, record
 
 FOLD_BEYOND = 4
 """A session with more children than this starts folded."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import NamedTuple
 
 from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListQuery, ListRow
+from store.system.records import NamedTuple
 from store.text import figures
 from tui.kit.glyphs import Glyphs
 from tui.kit.lines import Line, Run

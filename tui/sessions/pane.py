@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,6 +14,7 @@ from textual.worker import Worker
 from store.engine.changes import Moved
 from store.queries import activities
 from store.queries.listing import ListQuery, ListRow
+from store.system.records import NamedTuple
 from tui.host import WayBack, host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane

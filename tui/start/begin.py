@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from store.system.records import NamedTuple
 from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.palette import PALETTES, default_theme
 from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen, most_sessions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from store.system.records import NamedTuple
 
 PaneName = Literal["sessions", "transcript", "inspector"]
 PANES: tuple[PaneName, ...] = ("sessions", "transcript", "inspector")

@@ -6,7 +6,7 @@ web page, which must not become a shell; a page that is read only writes no file
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from store.system.records import NamedTuple
 
 BY_OPTION = "Read only: Backscroll was started with --read-only"
 BY_SETTING = "Read only: read_only is set in config.toml"

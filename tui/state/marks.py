@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from store.engine.database import Database
 from store.system.locations import private_folder
 from store.system.paths import read_regular
+from store.system.records import NamedTuple
 from tui.state.view_state import state_path
 
 

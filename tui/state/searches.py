@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from store.system.paths import read_regular
+from store.system.records import NamedTuple
 from tui.state.view_state import state_path, write_whole
 
 MOST_RECENT = 200

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple
 
 from rich.cells import split_graphemes
+
+from store.system.records import NamedTuple
 
 _TOKEN = re.compile(
     r"\x1b\[(\d+);(\d+)H|(?:\x1b\[([\d;]*)m)?([^\x00-\x1f\x7f]+)(?:\x1b\[0?m)?"
