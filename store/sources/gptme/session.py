@@ -310,10 +310,10 @@ def _begun_alike(
     depends.wants.add(fact)
     depends.looked.append(FileStamp.now(above))
     told = {one.session: json.loads(one.value) for one in library.facts(fact)}
-    for other in folder.beginnings.alike(above, ids[0]):
+    told.pop(name, None)
+    for other in folder.beginnings.alike(above, ids[0], name):
         said = _said_in(os.path.join(above, other, MAIN), depends)
         told |= {other: [len(said), said[-1]]} if said else {}
-    told.pop(name, None)
     others = sorted((count, last, other) for other, (count, last) in told.items())
     ended = [other for _, last, other in others if last in ids[:-1]]
     if ended:
@@ -333,10 +333,16 @@ class Beginnings:
         """Start with none read."""
         self._known: dict[str, tuple[FileStamp, str | None]] = {}
 
-    def alike(self, above: str, first: str) -> list[str]:
-        """Return the names of the conversations of a folder that begin with a message."""
-        return [entry.name for entry in entries_of(above)
-                if self._first(os.path.join(entry.path, MAIN)) == first]  # fmt: skip
+    def alike(self, above: str, first: str, name: str) -> list[str]:
+        """Return the names of other conversations that begin with a message.
+
+        Args:
+            above: The folder of all conversations.
+            first: The message's id.
+            name: The conversation that they are other than.
+        """
+        return [entry.name for entry in entries_of(above) if entry.name != name
+                and self._first(os.path.join(entry.path, MAIN)) == first]  # fmt: skip
 
     def _first(self, path: str) -> str | None:
         stamp = FileStamp.now(path)

@@ -156,8 +156,10 @@ def _operate(snapshot: Snapshot, operation: dict[str, Any]) -> None:
     if kind == "append_entry" and isinstance(entry, dict):
         snapshot.entries.append(entry)
     elif kind == "replace_entry" and isinstance(entry, dict):
-        place = next((place for place, each in enumerate(snapshot.entries)
-                      if each.get("id") == operation.get("id")), None)  # fmt: skip
+        # Nearly always it is one of the last.
+        places = reversed(range(len(snapshot.entries)))
+        place = next((each for each in places
+                      if snapshot.entries[each].get("id") == operation.get("id")), None)  # fmt: skip
         if place is None:
             snapshot.entries.append(entry)
         else:
