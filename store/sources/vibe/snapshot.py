@@ -157,9 +157,8 @@ def _operate(snapshot: Snapshot, operation: dict[str, Any]) -> None:
         snapshot.entries.append(entry)
     elif kind == "replace_entry" and isinstance(entry, dict):
         # Nearly always it is one of the last.
-        places = reversed(range(len(snapshot.entries)))
-        place = next((each for each in places
-                      if snapshot.entries[each].get("id") == operation.get("id")), None)  # fmt: skip
+        places, name = reversed(range(len(snapshot.entries))), operation.get("id")
+        place = next((each for each in places if snapshot.entries[each].get("id") == name), None)
         if place is None:
             snapshot.entries.append(entry)
         else:
