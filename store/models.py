@@ -120,7 +120,8 @@ def session_id_of(session: str | Session) -> str:
     name = session if isinstance(session, str) else getattr(session, "id", None)
     if not isinstance(name, str):
         raise Invalid(f"a session is a Session or its id, not {type(session).__name__}")
-    return name
+    # SQLite takes no half of a surrogate pair.
+    return name.encode("utf-8", "replace").decode()
 
 
 def _rules(text: str) -> list[PermissionRule]:

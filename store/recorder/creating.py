@@ -64,11 +64,12 @@ def create(db: Database, wanted: Wanted, *, id: str, now: int) -> Session:
     if wanted.title is not None and not db.form.title_column:
         metadata["title"] = wanted.title
     writing.insert_session(db, writing.NewSession(
-        id, storable(wanted.agent), wanted.workspace, _json(metadata), now,
+        id, storable(wanted.agent), _text(wanted.workspace), _json(metadata), now,
         dump(model), parent, parent_message, dump(rules)))
     if wanted.title is not None and db.form.title_column:
         db.connection.execute(
-            "UPDATE chat_sessions SET title = $2 WHERE id = $1", {"1": id, "2": wanted.title})
+            "UPDATE chat_sessions SET title = $2 WHERE id = $1",
+            {"1": id, "2": _text(wanted.title)})
     row = sessions.get(db, id)
     assert row is not None
     return Session.of(row)
@@ -83,6 +84,10 @@ def _model(given: str | Model | Mapping[str, Any] | None) -> Mapping[str, str]:
             "model must be a name such as 'anthropic/claude-sonnet-4-5', or an object with"
             " provider_id and model_id")
     return found
+
+
+def _text(given: str | None) -> str | None:
+    return None if given is None else storable(given)
 
 
 def _metadata(wanted: Wanted) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -63,24 +64,38 @@ def parse(text: str | bytes) -> Any:
         raise NotJson(str(fault)) from None
 
 
-def _slow_dump(value: object) -> str:
+def _slow_dump(value: object, default: Callable[[Any], Any] | None) -> str:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), default=default)
         if has_surrogate(text):
-            text = json.dumps(value, separators=(",", ":"))
+            text = json.dumps(value, separators=(",", ":"), default=default)
     finally:
         sys.setrecursionlimit(limit)
     return text
 
 
-def dump(value: object) -> str:
-    """Return compact JSON with text outside ASCII kept as it is, lone halves escaped."""
+def given_dump(value: object) -> str:
+    """Return JSON of what a host gave; what is no JSON, such as a ``Path``, as its text."""
+    return dump(value, str)
+
+
+def dump(value: object, default: Callable[[Any], Any] | None = None) -> str:
+    """Return compact JSON with text outside ASCII kept as it is, lone halves escaped.
+
+    Args:
+        value: The value.
+        default: Turns what is no JSON into JSON; None refuses it.
+
+    Raises:
+        TypeError: The value is no JSON.
+    """
     try:
         return orjson.dumps(value).decode()
     except TypeError:
-        return _slow_dump(value)
+        return _slow_dump(value, default)
 
 
 def _own_entries(value: object) -> dict[str, Any]:

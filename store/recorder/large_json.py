@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from store.recorder.json_text import dump
+from store.recorder.json_text import given_dump as dump
 
 LARGE = 262_144
 """Characters, about, from which on a value is written in pieces."""
@@ -48,7 +48,7 @@ def is_large(value: object, most: int = LARGE) -> bool:
 
 
 def pieces(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the text of ``json_text.dump``, or one of the same value, in pieces.
+    """Yield the text of ``json_text.given_dump``, or one of the same value, in pieces.
 
     Args:
         value: A JSON value, which nothing changes meanwhile.

@@ -7,7 +7,7 @@ from typing import Any
 
 from store.ids import IdMinter
 from store.recorder.batch import MessageWrite, PartWrite
-from store.recorder.json_text import dump
+from store.recorder.json_text import given_dump
 from store.recorder.large_json import is_large
 from store.recorder.lookup import StoredMessage
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
@@ -174,7 +174,7 @@ class RecordedMessage:
             else:
                 own["usage_added"] = True
             held["usage"] = total
-        return dump(held | {OWN_KEY: own} if own else held)
+        return given_dump(held | {OWN_KEY: own} if own else held)
 
     # -- rows
 
@@ -206,7 +206,7 @@ class RecordedMessage:
             large = is_large(data)
             writes.append(PartWrite(
                 # Chunks may come while a large part is written; they set keys of its own object.
-                part, columns, None if large else dump(data), dict(data) if large else data,
+                part, columns, None if large else given_dump(data), dict(data) if large else data,
                 part.stored is None, part.stored != columns,
             ))
         self.state.changed = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
@@ -66,6 +66,7 @@ class Recorder:
         self._due = 0.0
         self._saving: asyncio.Task[None] | None = None
         self._in_background = False
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._claimed: tuple[str, str] | None = None
         self._timer_s = None
@@ -193,8 +194,8 @@ class Recorder:
         Returns:
             The id of the message's row, for ``fire`` and ``cancel``.
         """
-        async with self._lock:
-            return await self._run(self._recording.queue(user_message(content, metadata)))
+        return await self._alone(
+            lambda: self._run(self._recording.queue(user_message(content, metadata))))
 
     async def fire(self, message_id: str | None = None) -> str:
         """Make a queued message the last one of the transcript: its turn has come.
@@ -210,8 +211,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
-        async with self._lock:
-            return await self._run(self._recording.fire(message_id))
+        return await self._alone(lambda: self._run(self._recording.fire(message_id)))
 
     async def cancel(self, message_id: str | None = None) -> str:
         """Take a queued message out of the queue; its row stays, hidden.
@@ -226,8 +226,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
-        async with self._lock:
-            return await self._run(self._recording.cancel(message_id))
+        return await self._alone(lambda: self._run(self._recording.cancel(message_id)))
 
     async def abort(self, reason: str | None = None) -> None:
         """End the answer that is being recorded, as an ``abort`` chunk does.
@@ -236,11 +235,14 @@ class Recorder:
         two messages.
         """
         chunk: Chunk = {"type": "abort"} if reason is None else {"type": "abort", "reason": reason}
-        async with self._lock:
+
+        async def work() -> None:
             if self._recording.message is not None:
                 self._stop_timer()
                 self._recording.absorb(chunk)
                 await self._run(self._recording.end_turn())
+
+        await self._alone(work)
 
     async def add_message(self, message: dict[str, Any]) -> str:
         """Store a whole UIMessage (``{id?, role, parts, metadata?}``) as it is.
@@ -251,8 +253,7 @@ class Recorder:
         Raises:
             Refused: The session has a message of this id already, or it is no message.
         """
-        async with self._lock:
-            return await self._run(self._recording.add_message(message))
+        return await self._alone(lambda: self._run(self._recording.add_message(message)))
 
     async def feed(self, chunk: Chunk, *, size: int = 0) -> None:
         """Take one UI message chunk.
@@ -276,12 +277,9 @@ class Recorder:
         elif free and not recording.needs_store(chunk):
             now = recording.absorb(chunk, size)
         else:
-            async with self._lock:
-                if await self._run(recording.receive(chunk, size)):
-                    await self._save_or_wait()
+            await self._alone(lambda: self._receive(chunk, size))
         if now:
-            async with self._lock:
-                await self._save_or_wait()
+            await self._alone(self._save_or_wait)
         elif self._timer is None:
             if recording.waiting:
                 self._start_timer()
@@ -289,6 +287,10 @@ class Recorder:
             # The timer would wake the loop a moment later, for this alone.
             self._stop_timer()
             self._on_timer()
+
+    async def _receive(self, chunk: Chunk, size: int) -> None:
+        if await self._run(self._recording.receive(chunk, size)):
+            await self._save_or_wait()
 
     async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
         """Take a whole stream."""
@@ -304,11 +306,13 @@ class Recorder:
         Returns:
             Whether it was counted.
         """
-        async with self._lock:
+        async def work() -> bool:
             counted = self._recording.report_step_usage(usage)
             if counted:
                 await self._save_or_wait()
             return counted
+
+        return await self._alone(work)
 
     async def respond_approval(
         self, message_id: str, approval_id: str, approved: bool, reason: str | None = None
@@ -324,11 +328,8 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
-        async with self._lock:
-            recording = self._recording
-            return await self._run(
-                recording.respond_approval(message_id, approval_id, approved, reason)
-            )
+        return await self._alone(lambda: self._run(
+            self._recording.respond_approval(message_id, approval_id, approved, reason)))
 
     async def set_tool_output(
         self, message_id: str, tool_call_id: str, output: object = MISSING,
@@ -345,33 +346,35 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
-        async with self._lock:
-            recording = self._recording
-            return await self._run(
-                recording.set_tool_output(message_id, tool_call_id, output, error_text)
-            )
+        return await self._alone(lambda: self._run(
+            self._recording.set_tool_output(message_id, tool_call_id, output, error_text)))
 
     async def flush(self) -> None:
         """Save what waits, whatever the policy says."""
-        async with self._lock:
+        async def work() -> None:
             self._stop_timer()
             await self._run(self._recording.save(exact=True))
 
+        await self._alone(work)
+
     async def finish(self) -> None:
         """Save what waits and end the message; the next chunk begins another stream."""
-        async with self._lock:
+        async def work() -> None:
             self._stop_timer()
             await self._run(self._recording.end_turn())
 
+        await self._alone(work)
+
     async def close(self) -> None:
         """Save what waits and say that nobody records any more; twice does no harm."""
-        if self._closed:
-            return
-        async with self._lock:
-            self._stop_timer()
-            await self._run(self._recording.close())
-            self._closed = True
-            self._release()
+        async def work() -> None:
+            if not self._closed:
+                self._stop_timer()
+                await self._run(self._recording.close())
+                self._closed = True
+                self._release()
+
+        await self._alone(work)
 
     async def __aenter__(self) -> Self:
         """Return the recorder."""
@@ -428,6 +431,20 @@ class Recorder:
                 self._recording.report(str(error))
             finally:
                 self._in_background = False
+
+    async def _alone(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do something after what other tasks began; a caller that is cancelled does not end it.
+
+        What is being written then is written whole, and counted once.
+        """
+        async def locked() -> T:
+            async with self._lock:
+                return await work()
+
+        task = asyncio.ensure_future(locked())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
 
     async def _run(self, procedure: Procedure[T]) -> T:
         store = self._store

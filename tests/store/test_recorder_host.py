@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,55 @@ async def test_many_tasks_may_feed(tmp_path: Path) -> None:
         assert message_id is not None
         found = await held.read(read_ui_message, message_id)
         assert found is not None and found["parts"][0]["text"] == "word " * 100
+
+
+async def test_a_task_that_is_cancelled_leaves_the_recording_whole(tmp_path: Path) -> None:
+    held, recorder = await opened(tmp_path)
+    usage = {"usage": {"input": 5, "output": 0, "reasoning": 0, "cache_read": 0, "cache_write": 0}}
+    chunks: list[Any] = [
+        {"type": "start"}, {"type": "text-start", "id": "t"}, DELTA,
+        {"type": "text-end", "id": "t"}, {"type": "finish", "messageMetadata": usage},
+    ]
+    async with held:
+        async def stream() -> None:
+            async with recorder:
+                for chunk in chunks:
+                    await recorder.feed(chunk)
+
+        for turns in range(1, 9):
+            task = asyncio.create_task(stream())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            while not task.done():
+                # As a web server's scope does: each await is cancelled anew.
+                task.cancel()
+                await asyncio.sleep(0)
+            session = recorder.session_id
+            async with asyncio.timeout(60):
+                while True:
+                    with contextlib.suppress(store.Refused):
+                        recorder = await store.Recorder.open(held, session=session)
+                        break
+                    await asyncio.sleep(0)
+        async with recorder:
+            for chunk in chunks:
+                await recorder.feed(chunk)
+        messages = [one for one in await held.messages(session) if one.get("metadata")]
+        told = sum(one["metadata"]["usage"]["input"] for one in messages if one["metadata"])
+        row = await held.session(session)
+        assert row.usage.input == told >= 5
+        assert row.metadata["activity"]["state"] in ("idle", "interrupted")
+
+
+async def test_what_is_no_json_is_kept_as_text(tmp_path: Path) -> None:
+    held, recorder = await opened(tmp_path)
+    async with held, recorder:
+        await recorder.user_message("x", metadata={"folder": Path("/work")})
+        await recorder.feed({"type": "start"})
+        await recorder.feed({"type": "tool-input-available", "toolCallId": "c", "toolName": "t",
+                             "input": {}})
+        await recorder.feed({"type": "tool-output-available", "toolCallId": "c",
+                             "output": [Path("/a"), {"n": 2**70}]})
+        messages = await held.messages(recorder.session_id)
+        assert messages[0]["metadata"]["folder"] == "/work"
+        assert messages[1]["parts"][0]["output"] == ["/a", {"n": 2**70}]
