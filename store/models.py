@@ -5,7 +5,7 @@ The dictionaries are JSON as the store keeps it, with the contract's and the AI 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
@@ -120,8 +120,48 @@ def session_id_of(session: str | Session) -> str:
     name = session if isinstance(session, str) else getattr(session, "id", None)
     if not isinstance(name, str):
         raise Invalid(f"a session is a Session or its id, not {type(session).__name__}")
-    # SQLite takes no half of a surrogate pair.
-    return name.encode("utf-8", "replace").decode()
+    return text_of("session", name)
+
+
+def text_of(what: str, value: object) -> str:
+    """Return a text that SQLite takes: halves of surrogate pairs are replaced.
+
+    Args:
+        what: Names the value in the error.
+        value: What the host gave.
+
+    Raises:
+        Invalid: It is no text.
+    """
+    if not isinstance(value, str):
+        raise Invalid(f"{what} must be a text, not {type(value).__name__}")
+    return value.encode("utf-8", "replace").decode()
+
+
+def one_of(what: str, value: object, possible: Collection[str]) -> None:
+    """Refuse a value that is not one of a few.
+
+    Args:
+        what: Names the value in the error.
+        value: What the host gave.
+        possible: What it may be.
+
+    Raises:
+        Invalid: It is something else.
+    """
+    if value not in possible:
+        raise Invalid(f"{what} must be one of {', '.join(possible)}, not {value!r}")
+
+
+def limit_of(value: object) -> int:
+    """Return how many rows a host asked for.
+
+    Raises:
+        Invalid: It is no whole number.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Invalid(f"limit must be a whole number, not {value!r}")
+    return min(value, 2**31)
 
 
 def _rules(text: str) -> list[PermissionRule]:
@@ -156,10 +196,8 @@ def _checked_rule(number: int, rule: PermissionRule) -> PermissionRule:
     for key in ("permission", "pattern"):
         if not isinstance(rule.get(key), str) or not rule.get(key):
             raise Invalid(f"{where}.{key} must be a text, such as '*'")
-    if rule.get("action") not in _ACTIONS:
-        raise Invalid(f"{where}.action must be one of {', '.join(_ACTIONS)}")
-    if rule.get("source", "session") not in _SOURCES:
-        raise Invalid(f"{where}.source must be one of {', '.join(_SOURCES)}")
+    one_of(f"{where}.action", rule.get("action"), _ACTIONS)
+    one_of(f"{where}.source", rule.get("source", "session"), _SOURCES)
     added_at = rule.get("added_at", 0)
     if not isinstance(added_at, int) or isinstance(added_at, bool):
         raise Invalid(f"{where}.added_at must be epoch milliseconds")

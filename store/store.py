@@ -146,7 +146,7 @@ class Store(AsyncDatabase):
         parent: str | Session | None = None,
         parent_message: str | None = None,
         tool_call: str | None = None,
-        permissions: Iterable[PermissionRule] = (),
+        permissions: Iterable[PermissionRule] | None = None,
         metadata: Mapping[str, Any] | None = None,
         workspace: str | Path | None = None,
         title: str | None = None,
@@ -175,7 +175,7 @@ class Store(AsyncDatabase):
 
         wanted = Wanted(
             agent, model, parent=self._name(parent), parent_message=parent_message,
-            tool_call=tool_call, permissions=tuple(permissions), metadata=metadata,
+            tool_call=tool_call, permissions=tuple(permissions or ()), metadata=metadata,
             workspace=None if workspace is None else str(workspace), title=title)
         return await self.write(create, wanted, id=self.ids.mint("ses"), now=self.clock())
 
@@ -210,11 +210,17 @@ class Store(AsyncDatabase):
             Invalid: The query cannot be read; the message says why.
         """
         await _imported("store.search.listed")
+        from store.models import Session, limit_of
+        from store.queries.sessions import SessionFilter
         from store.search.listed import sessions_asked_for
 
+        if not isinstance(filter, SessionFilter | str | None):
+            raise Invalid("filter must be a SessionFilter, a query or None")
+        if not isinstance(before, Session | None):
+            raise Invalid("before must be the last Session of the page before")
         cursor = None if before is None else (before.updated_at, before.id)
         return await self.read(
-            sessions_asked_for, filter, before=cursor, limit=limit, now=self.clock())
+            sessions_asked_for, filter, before=cursor, limit=limit_of(limit), now=self.clock())
 
     async def messages(
         self, session: str | Session, *, view: View = "display"
@@ -233,7 +239,9 @@ class Store(AsyncDatabase):
         """
         await _imported("store.exports.ui_messages")
         from store.exports.ui_messages import ui_messages
+        from store.models import one_of
 
+        one_of("view", view, ("display", "context", "hidden", "all"))
         return await self.read(ui_messages, self._name(session), view=view)
 
     def recorder(
@@ -266,8 +274,11 @@ class Store(AsyncDatabase):
     ) -> Recorder:
         await _imported("store.recorder.recorder")
         from store.recorder.odd_chunks import no_report
+        from store.recorder.policy import SavePolicy
         from store.recorder.recorder import Recorder
 
+        if not isinstance(policy, SavePolicy | None):
+            raise Invalid("policy must be a SavePolicy, such as SavePolicy(save_on='step')")
         return await Recorder.open(
             self, session=session, policy=policy, sdk=sdk,
             problem=problem or no_report, unknown=unknown or no_report)
@@ -289,14 +300,14 @@ class Store(AsyncDatabase):
             Refused: The session runs, or the message is hidden or queued.
         """
         await _imported("store.verbs.fork", "store.verbs.naming")
-        from store.models import Session
+        from store.models import Session, text_of
         from store.queries import sessions
         from store.verbs.fork import fork
         from store.verbs.naming import on_message
 
         made = await self.write(
             on_message, partial(fork, before=before, ids=self.ids, now=self.clock()),
-            self._name(session), message)
+            self._name(session), None if message is None else text_of("message", message))
         return Session.of(await self.read(sessions.resolve, made.session_id))
 
     async def rewind(self, session: str | Session, message: str) -> Batch:
@@ -311,11 +322,13 @@ class Store(AsyncDatabase):
             Refused: The session runs, or nothing comes after the message.
         """
         await _imported("store.verbs.rewind", "store.verbs.naming")
+        from store.models import text_of
         from store.verbs.naming import on_message
         from store.verbs.rewind import rewind
 
         return await self.write(
-            on_message, partial(rewind, now=self.clock()), self._name(session), message)
+            on_message, partial(rewind, now=self.clock()), self._name(session),
+            text_of("message", message))
 
     async def restore(self, session: str | Session, *, batch: int | None = None) -> Batch:
         """Show the messages again that a rewind hid.
@@ -375,11 +388,13 @@ class Store(AsyncDatabase):
             Refused: The title is empty, or the session has it already.
         """
         await _imported("store.verbs.marks", "store.verbs.naming")
+        from store.models import text_of
         from store.verbs.marks import rename
         from store.verbs.naming import on_session
 
         return await self.write(
-            on_session, partial(rename, title=title, now=self.clock()), self._name(session))
+            on_session, partial(rename, title=text_of("title", title), now=self.clock()),
+            self._name(session))
 
     async def delete(self, session: str | Session) -> list[str]:
         """Delete a session and its subagents; returns their ids. ``undo`` brings them back.
@@ -479,10 +494,13 @@ class Store(AsyncDatabase):
         """
         await _imported("store.search.searching")
         from store.language.query import parse
+        from store.models import limit_of, one_of, text_of
         from store.search.searching import Searcher
 
         self._refuse_closed()
-        asked = parse(query, now=self.clock())
+        one_of("order", order, ("newest", "best"))
+        limit = limit_of(limit)
+        asked = parse(text_of("query", query), now=self.clock())
         if asked.problems:
             raise Invalid(f"{query!r}: {asked.problems[0].message}")
         if not asked:
@@ -519,6 +537,8 @@ def _file_of(path: str | Path) -> Path:
     """
     if isinstance(path, Path):
         return path
+    if not isinstance(path, str):
+        raise Invalid(f"a store is opened by its path, not by {type(path).__name__}")
     scheme, slashes, rest = path.partition("://")
     if not slashes or "/" in scheme:
         return Path(path)

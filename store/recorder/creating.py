@@ -8,7 +8,7 @@ from typing import Any
 
 from store.engine.database import Database
 from store.errors import Invalid, NotFound
-from store.models import Model, PermissionRule, Session, checked_rules
+from store.models import Model, PermissionRule, Session, checked_rules, text_of
 from store.queries import sessions
 from store.recorder import writing
 from store.recorder.json_text import dump, storable
@@ -62,14 +62,14 @@ def create(db: Database, wanted: Wanted, *, id: str, now: int) -> Session:
         raise Invalid("parent_message and tool_call are of a parent; give parent too")
     metadata["activity"] = {"state": "idle", "from": "stored", "since": now}
     if wanted.title is not None and not db.form.title_column:
-        metadata["title"] = wanted.title
+        metadata["title"] = _text("title", wanted.title)
     writing.insert_session(db, writing.NewSession(
-        id, storable(wanted.agent), _text(wanted.workspace), _json(metadata), now,
+        id, storable(wanted.agent), _text("workspace", wanted.workspace), _json(metadata), now,
         dump(model), parent, parent_message, dump(rules)))
     if wanted.title is not None and db.form.title_column:
         db.connection.execute(
             "UPDATE chat_sessions SET title = $2 WHERE id = $1",
-            {"1": id, "2": _text(wanted.title)})
+            {"1": id, "2": _text("title", wanted.title)})
     row = sessions.get(db, id)
     assert row is not None
     return Session.of(row)
@@ -86,8 +86,8 @@ def _model(given: str | Model | Mapping[str, Any] | None) -> Mapping[str, str]:
     return found
 
 
-def _text(given: str | None) -> str | None:
-    return None if given is None else storable(given)
+def _text(what: str, given: str | None) -> str | None:
+    return None if given is None else text_of(what, given)
 
 
 def _metadata(wanted: Wanted) -> dict[str, Any]:

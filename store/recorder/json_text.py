@@ -79,7 +79,18 @@ def _slow_dump(value: object, default: Callable[[Any], Any] | None) -> str:
 
 def given_dump(value: object) -> str:
     """Return JSON of what a host gave; what is no JSON, such as a ``Path``, as its text."""
-    return dump(value, str)
+    try:
+        return dump(value, str)
+    except TypeError:
+        return dump(_with_text_keys(value), str)
+
+
+def _with_text_keys(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_text_keys(each) for each in value]
+    return value
 
 
 def dump(value: object, default: Callable[[Any], Any] | None = None) -> str:

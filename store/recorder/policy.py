@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from store.errors import Invalid
+
 SaveOn = Literal["chunk", "step", "turn"]
 
 _BLOCK_ENDS = frozenset((
@@ -38,13 +40,13 @@ class SavePolicy:
         """Check the values.
 
         Raises:
-            ValueError: One is out of range; the message names it.
+            Invalid: One is out of range; the message names it.
         """
         if self.save_on not in ("chunk", "step", "turn"):
-            raise ValueError(f"save_on must be chunk, step or turn, not {self.save_on}")
+            raise Invalid(f"save_on must be chunk, step or turn, not {self.save_on}")
         for name in ("save_buffer_size", "save_buffer_ms"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative")
+                raise Invalid(f"{name} must not be negative")
 
     @property
     def saves_now(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from store.activity.judgement import activity_of, stored_activity
-from store.errors import Refused, no_message
+from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
 from store.recorder import lookup, writing
@@ -623,7 +623,13 @@ class Recording:
 def user_message(
     content: str | list[dict[str, Any]], metadata: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a UIMessage of what a human said."""
+    """Return a UIMessage of what a human said.
+
+    Raises:
+        Invalid: The metadata is no object.
+    """
+    if not isinstance(metadata, dict | None):
+        raise Invalid("the metadata of a message must be an object")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return {"role": "user", "parts": parts, "metadata": {"origin": "human"} | (metadata or {})}
 

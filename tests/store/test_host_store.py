@@ -373,3 +373,44 @@ async def test_what_is_not_there_is_an_error_of_ours(store: Store) -> None:
             await call("")
         with pytest.raises(Invalid, match="int"):
             await call(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", [
+    lambda s, one: s.create_session("a", title=5), lambda s, one: s.rename(one, 5),
+    lambda s, one: s.messages(one, view="x"), lambda s, one: s.rewind(one, 5),
+    lambda s, one: s.rewind(one, None), lambda s, one: s.sessions(5),
+    lambda s, one: s.sessions(limit="x"), lambda s, one: s.sessions(before="x"),
+    lambda s, one: s.search(5), lambda s, one: s.search("x", order="z"),
+    lambda s, one: s.search("x", limit=None), lambda s, one: s.recorder(one, policy="chunk"),
+    lambda s, one: s.create_session("a", permissions="allow"),
+    lambda s, one: Store.open(None),  # type: ignore[arg-type]
+], ids=range(14))  # fmt: skip
+async def test_a_value_of_another_type_is_named(call: Any, tmp_path: Path) -> None:
+    async with Store.open(own(tmp_path / "s.db")) as store:
+        session = await store.create_session("a", title="half \ud800", workspace="\udc80")
+        assert (session.title, session.workspace) == ("half ?", "?")
+        assert await store.rename(session, "\ud800 x") == "? x"
+        with pytest.raises(Invalid):
+            await call(store, session)
+        for name in ("\ud800", "\0"):
+            with pytest.raises(NotFound):
+                await store.messages(name)
+            with pytest.raises(NotFound):
+                await store.rewind(session, name)
+
+
+@pytest.mark.parametrize("given", [5, None, [5], {"a": 1}])
+async def test_a_prompt_of_another_type_is_refused(given: Any, tmp_path: Path) -> None:
+    async with Store.open(own(tmp_path / "s.db")) as store:
+        session = await store.create_session("a")
+        async with store.recorder(session) as recorder:
+            with pytest.raises(Refused):
+                await recorder.user_message(given)
+            with pytest.raises(Invalid):
+                await recorder.user_message("x", metadata=5)  # type: ignore[arg-type]
+            for chunk in (given, {"type": 5}):
+                with pytest.raises(Invalid):
+                    await recorder.feed(chunk)
+            await recorder.user_message("fine", metadata={"n": {(1, 2): {3}}})
+        (message,) = await store.messages(session)
+        assert message["metadata"]["n"] == {"(1, 2)": "{3}"}
