@@ -9,7 +9,14 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from store.engine.side_tables import DEPENDENCIES, OUTLINES, READING_STATES, SIDE_TABLES, VERB_LOG
+from store.engine.side_tables import (
+    DEPENDENCIES,
+    OUTLINES,
+    READING_STATES,
+    SERVERS,
+    SIDE_TABLES,
+    VERB_LOG,
+)
 from store.engine.transactions import is_busy, transaction
 
 APPLICATION_ID = 0x42534352
@@ -146,6 +153,7 @@ MIGRATIONS: tuple[str, ...] = (
     ANSWERS_BY_NAME,
     HELPERS,
     OUTLINES,
+    SERVERS,
 )
 """Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 

@@ -7,7 +7,7 @@ driver gets it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -18,6 +18,8 @@ from store.system.paths import expanded
 SCHEMES = ("postgresql", "postgres")
 _SECRET = re.compile(r"(?i)\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token")
 _HIDDEN = "***"
+MARK = "#server="
+"""Before the identity of a database, in the name of one whose URL led to another one before."""
 _SSL_MODES = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
 _NOT_FOR_US = frozenset((
     "async_fallback", "channel_binding", "client_encoding", "command_timeout", "connect_timeout",
@@ -123,6 +125,10 @@ def server_url(name: str) -> ServerUrl | None:
     psql's other form (``service=team``, ``host=db dbname=hub``), SQLAlchemy's spelling with a
     driver (``postgresql+asyncpg://``) and JDBC's (``jdbc:postgresql://``) are accepted too.
     """
+    name, mark, identity = name.partition(MARK)
+    if mark:
+        found = server_url(name)
+        return None if found is None else replace(found, text=f"{found}{mark}{identity}")
     if _CONNINFO.match(name):
         return _from_pairs(name)
     scheme, slashes, rest = name.strip().partition("://")

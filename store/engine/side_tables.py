@@ -192,3 +192,19 @@ time; all zero for one that was looked for and missing.
 source id).
 ``unit_wants``: hashes of the facts that a unit wants, eight bytes each.
 """
+
+SERVERS = """
+CREATE TABLE source_servers (
+    root     TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    place    TEXT NOT NULL,
+    PRIMARY KEY (root, identity)
+);
+CREATE INDEX source_servers_identity ON source_servers(identity);
+CREATE INDEX source_servers_place ON source_servers(place);
+"""
+"""Which databases a server's URL led to, the newest last (``store.sync.server_places``).
+
+``root``: the URL as it is named, without its password. ``identity``: of the database.
+``place``: the URL by which ``source_units`` and the sessions name it.
+"""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from store.engine.database import Database
-from store.engine.server_url import Root, as_root
+from store.engine.server_url import as_root
 from store.sources.base.one_file import is_one_file, is_spare_copy, name_order
 from store.sources.base.protocol import Source, Unit
 from store.sync.jsontext import clean
@@ -58,7 +58,7 @@ SELECT root FROM roots WHERE root IS NOT NULL
 """The known roots of a kind in order: one step in the index each, however many units they have."""
 
 
-def known_path(database: Database, kind: str, root: Root) -> Root:
+def known_path(database: Database, kind: str, root: Path) -> Path:
     """Return the path by which the store already knows a root, else the given one.
 
     Args:
@@ -66,8 +66,6 @@ def known_path(database: Database, kind: str, root: Root) -> Root:
         kind: The source's kind.
         root: The root.
     """
-    if not isinstance(root, Path):
-        return root
     units = database.connection.execute(
         "SELECT 1 FROM source_units WHERE (kind, root) = (?, ?) LIMIT 1", (kind, clean(str(root)))
     )

@@ -9,7 +9,6 @@ what was stored becomes a copy.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -20,9 +19,10 @@ import orjson
 from store.conversation.copy_marks import COPY_OF, FOUND_AT
 from store.conversation.gone_marks import GONE, PARTIAL
 from store.ids import derived_session_id, derived_tail
-from store.sources.base.one_file import is_named_as_copy, is_one_file, name_order
+from store.sources.base.one_file import is_named_as_copy, name_order
 from store.sync.blocks import Block
 from store.sync.jsontext import json_text
+from store.sync.server_places import is_one_place, is_there
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 from store.usage import Rollups
 
@@ -76,7 +76,7 @@ def session_to_write(
     found_at = _found_at(connection, prepared)
     if found_at is not None:
         return ToWrite(_copy(prepared, ever, found_at))
-    if path in read_from or is_one_file(path, prepared.path):
+    if path in read_from or is_one_place(connection, path, prepared.path):
         return ToWrite(prepared)
     marks = _marks(prepared)
     own = frozenset(marks)
@@ -88,7 +88,7 @@ def session_to_write(
                 return None
             if there <= own and not has_user:
                 superseded.append(copy)
-    if not os.path.exists(path):
+    if not is_there(connection, path):
         return ToWrite(prepared)
     if own == stored:
         return ToWrite(prepared) if _is_preferred(connection, prepared, path) else None
@@ -126,7 +126,7 @@ def _other_copies(
         " AND json_extract(s.metadata_json, ?) = ? ORDER BY s.id",
         (prepared.id, f"$.source.{COPY_OF}", prepared.id),
     )
-    return [(copy, path, bool(user)) for copy, path, user in rows if os.path.exists(path)]
+    return [(copy, path, bool(user)) for copy, path, user in rows if is_there(connection, path)]
 
 
 def copies_of(connection: sqlite3.Connection, session_id: str) -> list[str]:
@@ -237,7 +237,7 @@ def _found_at(connection: sqlite3.Connection, prepared: PreparedSession) -> str 
         path, found_at = source["path"], source.get(FOUND_AT) or source["path"]
         if path == prepared.path:
             return str(found_at)
-        if os.path.exists(path):
+        if is_there(connection, path):
             continue
         if frozenset(_stored_marks(connection, copy)) <= frozenset(_marks(prepared)):
             return str(found_at)

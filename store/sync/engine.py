@@ -6,7 +6,6 @@ continues where it stopped. Small units share a transaction.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from store.sync.long_units import read_in_steps
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
+from store.sync.server_places import is_there, known_place
 from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.units import Job
@@ -65,7 +65,11 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
     """Return the targets without duplicates, each root by the path that the store knows."""
     found: dict[tuple[str, str], Target] = {}
     for one in targets:
-        root = known_path(database, one.source.kind, one.root)
+        root = one.root
+        if isinstance(root, ServerUrl):
+            root = known_place(database, one.source, root)
+        else:
+            root = known_path(database, one.source.kind, root)
         found.setdefault((one.source.kind, identity(root)), Target(one.source, root))
     return list(found.values())
 
@@ -325,7 +329,9 @@ class Sync:
             "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
             (session_id,),
         ).fetchone()
-        return row is not None and row[0] not in files and os.path.exists(row[0] or "")
+        return row is not None and row[0] not in files and is_there(
+            self.database.connection, row[0] or ""
+        )
 
     def _started_pool(self, jobs: list[Job]) -> Pool | None:
         """Return helper processes for some jobs; None if there is too little work for them."""

@@ -7,7 +7,6 @@ is kept while the library has the parent.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from store.sync.jsontext import json_text
+from store.sync.server_places import is_there
 from store.sync.session_rows import PreparedSession
 
 
@@ -51,7 +51,7 @@ def with_known_lineage(
     if prepared.parent_id is None and _parent_of(connection, known.parent_id) == prepared.id:
         # They were read the other way round while one of them was not whole.
         return prepared
-    is_gone = known.parent_path is not None and not os.path.exists(known.parent_path)
+    is_gone = known.parent_path is not None and not is_there(connection, known.parent_path)
     if not same_mapping and not is_gone:
         return prepared
     said = prepared.metadata.get("lineage") or {}

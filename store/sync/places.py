@@ -22,6 +22,7 @@ from store.sync.roots import (
     units_of,
     why_unreadable,
 )
+from store.sync.server_places import known_place
 from store.sync.targets import default_targets
 from store.sync.units import UnitState, stored_units
 
@@ -128,6 +129,8 @@ def _roots(
         roots += [configured_root(source, one) for one in settings.paths.get(source.kind, ())]
         roots += [as_root(root) for kind, root in given if kind == source.kind]
         for root in roots:
+            if isinstance(root, ServerUrl) and database is not None and settings.reads(source.kind):
+                root = known_place(database, source, root, write=False)
             name = (source.kind, identity(root))
             if name not in seen:
                 seen.add(name)

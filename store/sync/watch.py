@@ -26,6 +26,7 @@ from store.sync.aliases import each_once
 from store.sync.engine import Sync, each_target_once
 from store.sync.locking import watcher_lock
 from store.sync.progress import Progress
+from store.sync.server_places import is_settled
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.sync.units import Job
@@ -94,6 +95,7 @@ class Watch:
     _recent: RecentFiles = field(default_factory=RecentFiles)
     _paths: WatchedPaths = field(default_factory=WatchedPaths)
     _first: bool = True
+    _anew: bool = False
     _named: list[Target] = field(default_factory=list)
     _targets: list[Target] = field(default_factory=list)
     _file: tuple[int, int] | None = None
@@ -121,7 +123,7 @@ class Watch:
 
     def _follow(self, board: ActivityBoard) -> None:
         """Watch the current folders; return when the set of folders has changed."""
-        self._named = self.targets()
+        self._named, self._anew = self.targets(), False
         targets = self._targets = each_target_once(self.database, self._named)
         folders = folders_of(targets)
         events, self._paths = Events(folders, self.stop), WatchedPaths(folders)
@@ -195,7 +197,8 @@ class Watch:
                 for target in targets:
                     self._show_activity(board, target)
             self._find_processes()
-        return self.targets() == self._named and events.are_current(folders_of(targets))
+        same = self.targets() == self._named and not self._anew
+        return same and events.are_current(folders_of(targets))
 
     def _take(
         self, board: ActivityBoard, targets: Sequence[Target], paths: frozenset[str]
@@ -263,6 +266,10 @@ class Watch:
             self._say_server(target, None)
             del self._since[target]
         if was_silent:
+            root = target.root
+            if isinstance(root, ServerUrl):
+                # It may be another database now, or one that never answered before.
+                self._anew = not is_settled(self.database, target.source, root)
             self._list(target)
             self.say({"event": "watching"})
         elif answer.moved is None:

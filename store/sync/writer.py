@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from store.sync.jsontext import json_text
 from store.sync.known_lineage import with_known_lineage
 from store.sync.message_rows import write_messages
 from store.sync.prepared import PreparedSession, prepare
+from store.sync.server_places import is_there
 from store.system.clock import Clock, system_clock
 
 CHANGES_KEPT = 10_000
@@ -152,7 +152,7 @@ def write_prepared(
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.save(connection, prepared, found)
-    written = Written(prepared.id, new=new, moved=_has_moved(known, prepared))
+    written = Written(prepared.id, new=new, moved=_has_moved(connection, known, prepared))
     written.superseded = chosen.superseded
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
@@ -387,9 +387,11 @@ class _Known:
         return same and not self.has_gone
 
 
-def _has_moved(known: _Known | None, prepared: PreparedSession) -> bool:
+def _has_moved(
+    connection: sqlite3.Connection, known: _Known | None, prepared: PreparedSession
+) -> bool:
     before = known.path if known is not None else None
-    return bool(before) and before != prepared.path and not os.path.exists(str(before))
+    return bool(before) and before != prepared.path and not is_there(connection, str(before))
 
 
 def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
