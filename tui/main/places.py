@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from store.queries.places import WHOLE_MESSAGE, PlaceFacts, place_facts
-from store.queries.tree_facts import labels_of
 from tui.messages import JumpedFrom
 from tui.state.marks import Mark, Marks, marks_paths
 from tui.state.places import Places, Visit
 from tui.verbs.doing import ask_store, counted, opened, quoted
 
 if TYPE_CHECKING:
+    from store.queries.places import PlaceFacts
     from tui.dialogs.choose import Option
     from tui.host import Host
     from tui.main.opener import SessionOpener
@@ -107,6 +106,8 @@ class PlaceKeeper:
 
     async def step(self, by: int) -> None:
         """Go to the previous (-1) or next (1) place that is still there."""
+        from store.queries.places import place_facts
+
         here = self.here()
         listed = self._panes.focused == "sessions"
         if here is not None and listed and self._opener.shown != self._read and by < 0:
@@ -213,6 +214,9 @@ class PlaceKeeper:
 
     async def _options(self) -> list[Option] | None:
         """Return what can be chosen; None where the store refuses to be read."""
+        from store.queries.places import WHOLE_MESSAGE, place_facts
+        from store.queries.tree_facts import labels_of
+
         session_id = self._session_meant()
         found = await ask_store(self._host, labels_of, session_id) if session_id else None
         labels = found.value if found is not None else []

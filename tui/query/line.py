@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.app import ComposeResult
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -235,11 +234,6 @@ class QueryNotes(Widget):
         self._number = -1
         self._box, self._problems = _Completions(), _Problems()
 
-    def compose(self) -> ComposeResult:
-        """Make the box and the lines."""
-        yield self._box
-        yield self._problems
-
     @property
     def chosen(self) -> Completion | None:
         """The completion that was chosen with the keys; None for none."""
@@ -253,6 +247,9 @@ class QueryNotes(Widget):
             problems: What is wrong with it.
         """
         self.offered, self._number = tuple(offered), -1
+        if not self._problems.is_attached and (offered or problems):
+            # Not when the screen is made, which waits for each of its widgets.
+            self.mount(self._box, self._problems)
         self._box.show(self.offered, -1)
         if self.shown_problems != tuple(problems):
             self.shown_problems = tuple(problems)

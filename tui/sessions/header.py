@@ -116,7 +116,7 @@ class _Slash(Widget):
 class ListLimit(HeaderPart):
     """``only ~/code/api      w all folders``; it is there while the list shows one folder."""
 
-    DEFAULT_CSS = "ListLimit { height: 1; width: 1fr; display: none; }"
+    DEFAULT_CSS = "ListLimit { height: 1; width: 1fr; }"
     workspace: reactive[str | None] = reactive(None)
 
     def render_line(self, y: int) -> Strip:
@@ -166,12 +166,12 @@ class ListHeader(Widget):
         """
         super().__init__()
         self._known, self._history = known, history
+        self._title, self._limit = ListTitle(), ListLimit()
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
         notes = QueryNotes()
-        yield ListTitle()
-        yield ListLimit()
+        yield self._title
         with Horizontal():
             yield _Slash()
             yield FilterInput(notes, self._known, self._history)
@@ -180,6 +180,8 @@ class ListHeader(Widget):
 
     def limit_to(self, workspace: str | None) -> None:
         """Show the folder that the list is limited to; None hides the line."""
-        limit = self.query_one(ListLimit)
+        limit = self._limit
         limit.workspace = workspace
         limit.display = workspace is not None
+        if limit.display and not limit.is_attached:
+            self.mount(limit, after=self._title)

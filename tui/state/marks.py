@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from store.engine.database import Database
 from store.system.locations import private_folder
 from store.system.paths import read_regular
@@ -117,8 +115,14 @@ class Marks:
 def _read(path: Path) -> dict[str, Mark]:
     """Return the marks of a file; what is missing or damaged in it is left out."""
     try:
-        found = orjson.loads(read_regular(path))
+        text = read_regular(path)
     except (OSError, ValueError):
+        return {}
+    import orjson  # The first screen does without, where there are no marks.
+
+    try:
+        found = orjson.loads(text)
+    except ValueError:
         return {}
     return {
         letter: Mark(*value) for letter, value in found.items() if _is_mark(letter, value)
@@ -132,6 +136,8 @@ def _is_mark(letter: str, value: Any) -> bool:
 
 def _write(path: Path, marks: dict[str, Mark]) -> None:
     """Write a file of marks, whole or not at all."""
+    import orjson
+
     private_folder(path.parent)
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)

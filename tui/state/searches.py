@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from store.system.paths import read_regular
 from store.system.records import NamedTuple
 from tui.state.view_state import state_path, write_whole
@@ -95,8 +93,14 @@ def _read(path: Path, otherwise: KeptSearches = NOTHING) -> KeptSearches:
         otherwise: Returned where it cannot be read.
     """
     try:
-        found: Any = orjson.loads(read_regular(path))
+        text = read_regular(path)
     except (OSError, ValueError):
+        return otherwise
+    import orjson  # The first screen does without, where nothing was kept.
+
+    try:
+        found: Any = orjson.loads(text)
+    except ValueError:
         return otherwise
     if not isinstance(found, dict):
         return otherwise
