@@ -523,7 +523,10 @@ class _Merge:
             if match is None or index >= len(old.records) - 1:
                 continue
             entry, at = self._entries[places[match][0]], places[match][1]
-            if self._has_lost_records(self._digests_of(entry, at), old.records[index]):
+            # Of a part with many records some sources name the first and last one; its message
+            # names those between.
+            between = old.records[-1]
+            if self._has_lost_records(self._digests_of(entry, at), old.records[index], between):
                 entry.parts[at] = (*entry.parts[at][:4], *old.parts[index][4:])
                 if entry.groups is not None:
                     entry.groups[at] = self._numbers([old.groups[index]])[0]
@@ -586,10 +589,19 @@ class _Merge:
         entry.row = (*entry.row[:3], json_text({**said, "usage": before}), *entry.row[4:])
         return True
 
-    def _has_lost_records(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
-        """Return whether only some of the earlier records are left, and others are lost."""
+    def _has_lost_records(
+        self, now: Collection[bytes], before: Collection[bytes], between: Collection[bytes] = ()
+    ) -> bool:
+        """Return whether only some of the earlier records are left, and others are lost.
+
+        Args:
+            now: Digests of the records as read.
+            before: Of those of the stored row.
+            between: Of further ones that it may have been made of.
+        """
         left = set(before) - set(now)
-        return bool(now) and set(now) < set(before) and not left.isdisjoint(self._lost)
+        known = {*before, *between}
+        return bool(now) and bool(left) and set(now) <= known and not left.isdisjoint(self._lost)
 
     def _digests_of(self, entry: _Entry, index: int) -> set[bytes]:
         if entry.groups is None or index >= len(entry.groups) - 1:
