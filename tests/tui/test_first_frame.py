@@ -239,6 +239,20 @@ def test_a_signal_before_textual_gives_the_terminal_back(tmp_path: Path) -> None
     assert modes[3] & termios.ECHO and modes[3] & termios.ICANON
 
 
+def test_a_signal_is_heeded_while_the_terminal_takes_no_frame(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(10))
+    given = environment()
+    given.pop("PYTHONUNBUFFERED", None)
+    with on_a_terminal(runs("--store", str(path)), given, (500, 150)) as terminal:
+        assert os.read(terminal.handle, 1) == b"\x1b"
+        os.kill(terminal.child, signal.SIGTERM)
+        status = os.waitpid(terminal.child, 0)[1]
+        terminal.child = 0
+        assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGTERM
+        terminal.wait_for_end()
+        assert b"\x1b[?1049l" in terminal.received
+
+
 def test_a_stop_before_textual_leaves_the_terminal_in_order(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(3))
     with on_a_terminal(runs("--store", str(path)), environment(), (120, 40)) as terminal:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pyte
+import pytest
 
 from tests.tui.stores import put, some
 from tests.tui.terminals import Terminal, on_a_terminal
@@ -83,3 +84,19 @@ def test_it_ends_though_nothing_is_answered_and_leaves_no_backlog(tmp_path: Path
         rest = slow.got[before:]
         assert len(rest) < MOST_AHEAD + 2 * SCREEN_BYTES and b"\x1b[?1049l" in rest
         assert terminal.exit_code() == 0
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("answers", [True, False])
+def test_it_ends_and_gives_the_terminal_back_though_nobody_reads(
+    tmp_path: Path, answers: bool
+) -> None:
+    with browser(tmp_path, 3 * HELD) as terminal:
+        slow = SlowTerminal(terminal)
+        slow.answers = answers
+        slow.read_until(" keys")
+        terminal.send((DOWN + PAGE_DOWN) * HELD + QUIT)
+        assert os.waitstatus_to_exitcode(os.waitpid(terminal.child, 0)[1]) == 0
+        terminal.child = 0
+        terminal.wait_for_end()
+        assert b"\x1b[?1049l" in terminal.received and b"\x1b[?25h" in terminal.received

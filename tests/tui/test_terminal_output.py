@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import tty
 from collections.abc import Iterator
 
 import pyte
 import pytest
 
+from tui.terminal import driver
 from tui.terminal.cells import Cells, look_of, selecting
-from tui.terminal.driver import Sender, erases_in_colour
+from tui.terminal.driver import CUT_SHORT, Sender, erases_in_colour
 from tui.terminal.output import (
     FIRST_AHEAD,
     FRAME_END,
@@ -268,6 +270,35 @@ def test_a_slow_reader_gets_the_last_frame_and_no_backlog() -> None:
             output.write(OFF, SIZE)
         sender.stop()
         assert not sender.is_alive()
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+def test_a_terminal_that_nobody_reads_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = os.openpty()
+    tty.setraw(far)
+    monkeypatch.setattr(driver, "STUCK_S", 0.1)
+    monkeypatch.setattr(
+        driver, "_opened_anew", lambda _far: os.open(os.ttyname(far), os.O_WRONLY | os.O_NONBLOCK))
+    try:
+        output = Output()
+        sender = Sender(output, far)
+        with sender.changed:
+            output.write(ON, SIZE)
+            output.write("x" * 100_000, SIZE)
+            output.write("\x1b[1;1Hone", SIZE)
+        sender.start()
+        while select.select([], [far], [], 0)[1]:
+            pass
+        with sender.changed:
+            output.write(OFF, SIZE)
+        sender.stop()
+        assert not sender.is_alive()
+        got = b""
+        while select.select([near], [], [], 0)[0]:
+            got += os.read(near, 100_000)
+        assert got.endswith(CUT_SHORT + b"\x1b[0m" + OFF.encode())
     finally:
         os.close(near)
         os.close(far)

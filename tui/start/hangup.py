@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,14 +69,10 @@ def end_in_order(descriptor: int) -> Watch:
     os.set_blocking(writer, False)
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _heard)
+            signal.signal(number, watch.heard)
     # The number of each signal arrives in the pipe even while the main thread is busy.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     return watch
-
-
-def _heard(number: int, frame: object) -> None:
-    """Take the place of the default action; the watching thread acts."""
 
 
 class Watch:
@@ -100,13 +96,22 @@ class Watch:
         self.descriptor, self._reader, self._numbers = descriptor, reader, numbers
         self.modes = _terminal_modes(descriptor)
         self.app: Ends | None = None
-        self.restores = False
+        self.restores = self._is_started = False
+
+    def heard(self, number: int, frame: object) -> None:
+        """Take the place of a signal's default action: the thread acts, once there is one.
+
+        Before, the main thread may wait for a terminal that takes no picture.
+        """
+        if not self._is_started:
+            self._end_now(128 + number)
 
     def start(self) -> None:
         """Watch from now on, on a thread."""
         import threading  # The first frame does not wait for it.
 
         if os.name != "nt":
+            self._is_started = True
             threading.Thread(target=self._run, name="hangup", daemon=True).start()
 
     def _run(self) -> None:
@@ -115,9 +120,7 @@ class Watch:
         app = self.app
         loop = app.loop if app is not None else None
         if code is None or app is None or loop is None:
-            if self.restores:
-                self.restore()
-            os._exit(code or EXIT_CODE)
+            self._end_now(code or EXIT_CODE)
         with contextlib.suppress(RuntimeError):
             # A loop that is closed is about to end by itself.
             loop.call_soon_threadsafe(app.leave, code)
@@ -126,6 +129,12 @@ class Watch:
             # The main thread does not come to it; what it would save is better than nothing.
             app.save_place()
         self.restore()
+        os._exit(code)
+
+    def _end_now(self, code: int) -> NoReturn:
+        """End where there is nothing to save yet."""
+        if self.restores:
+            self.restore()
         os._exit(code)
 
     def _wait(self, seconds: float | None) -> int | None:
@@ -150,14 +159,19 @@ class Watch:
                             return 128 + number
 
     def restore(self) -> None:
-        """Give the terminal back; a terminal that takes nothing is left as it is."""
-        with contextlib.suppress(OSError):
+        """Give the terminal back; what one that nobody reads has not taken is dropped for it."""
+        import termios
+
+        with contextlib.suppress(OSError, termios.error):
             os.set_blocking(self.descriptor, False)
-            os.write(self.descriptor, RESTORE.encode())
+            try:
+                os.write(self.descriptor, RESTORE.encode())
+            except BlockingIOError:
+                termios.tcflush(self.descriptor, termios.TCOFLUSH)
+                os.write(self.descriptor, RESTORE.encode())
+        with contextlib.suppress(OSError):
             os.set_blocking(self.descriptor, True)
         if self.modes is not None:
-            import termios
-
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self.descriptor, termios.TCSANOW, self.modes)
 

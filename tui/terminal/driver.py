@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -19,8 +22,12 @@ from textual.messages import TerminalSupportsSynchronizedOutput
 
 from tui.terminal.output import FRAME_END, Output
 
-WRITTEN_AT_ONCE = 4_096
+WRITTEN_AT_ONCE = 1_024
 """Bytes of a write; what is left of a frame when the program ends is not written."""
+STUCK_S = 1.0
+"""A terminal that takes nothing for so long does not hold up the end of the program."""
+LOOKED_AFTER_MS = 50
+"""A terminal is looked at so often for room; not each tells when its buffer was emptied."""
 CUT_SHORT = b"\x1b[0m" + FRAME_END.encode()
 
 
@@ -47,43 +54,84 @@ class Sender(threading.Thread):
         super().__init__(daemon=True, name="terminal-output")
         self.changed = threading.Condition()
         self._output, self.descriptor = output, descriptor
-        self._ends = False
+        self._ends = self._is_given_up = False
+        self._writes = 0
 
     def stop(self) -> None:
-        """Write what is said at once, drop the rest, and end."""
+        """Write what is said at once, drop the rest, and end.
+
+        What a terminal that nobody reads has not taken is dropped, for what gives it back.
+        """
         with self.changed:
             self._ends = True
             self.changed.notify()
-        self.join()
+        writes = -1
+        while self.is_alive() and writes != self._writes:
+            writes = self._writes
+            self.join(STUCK_S)
+        if self.is_alive():
+            with suppress(termios.error):
+                termios.tcflush(self.descriptor, termios.TCOFLUSH)
+            self.join(STUCK_S)
+            self._is_given_up = True
 
     def run(self) -> None:
         """Send until ``stop``."""
-        while True:
-            with self.changed:
-                while not (piece := self._output.next(time.monotonic())):
-                    if self._ends:
-                        return
-                    until = self._output.waits_until()
-                    self.changed.wait(None if until is None else max(0, until - time.monotonic()))
-            if not self._write(piece.encode()):
-                return
-
-    def _write(self, piece: bytes) -> bool:
-        """Write a piece; return whether the terminal is still there."""
-        framed, start = self._output.is_on, 0
+        opened = _opened_anew(self.descriptor)
         try:
-            while start < len(piece):
-                if framed and not self._output.is_on:
-                    os.write(self.descriptor, CUT_SHORT)
-                    break
-                end = start + WRITTEN_AT_ONCE
-                if end < len(piece):
-                    # Only whole sequences: each begins with an escape.
-                    end = max(piece.rfind(b"\x1b", start + 1, end), start) or end
-                start += os.write(self.descriptor, piece[start:end])
-        except OSError:
-            return False
+            while (piece := self._next()) and self._write(opened, piece.encode()):
+                pass
+        finally:
+            os.close(opened)
+
+    def _next(self) -> str:
+        """Wait for something to send; "" where this ends."""
+        with self.changed:
+            while not (piece := self._output.next(time.monotonic())) and not self._ends:
+                until = self._output.waits_until()
+                self.changed.wait(None if until is None else max(0, until - time.monotonic()))
+        return piece
+
+    def _write(self, opened: int, piece: bytes) -> bool:
+        """Write a piece; return whether the terminal is still there.
+
+        Args:
+            opened: The terminal.
+            piece: What is left of it when the program ends is not written.
+        """
+        framed, start = self._output.is_on, 0
+        room = select.poll()
+        room.register(opened, select.POLLOUT)
+        while start < len(piece):
+            if framed and not self._output.is_on:
+                framed, start, piece = False, 0, CUT_SHORT
+            end = start + WRITTEN_AT_ONCE
+            if end < len(piece):
+                # Only whole sequences: each begins with an escape.
+                end = max(piece.rfind(b"\x1b", start + 1, end), start) or end
+            try:
+                start += os.write(opened, piece[start:end])
+                self._writes += 1
+            except BlockingIOError:
+                room.poll(LOOKED_AFTER_MS)
+            except OSError:
+                return False
+            if self._is_given_up:
+                return False
         return True
+
+
+def _opened_anew(descriptor: int) -> int:
+    """Return a terminal's descriptor that does not wait where it takes no more.
+
+    Other programs that share the given one would find it changed. A terminal that does not
+    control this process cannot be opened a second time, and is waited for.
+    """
+    try:
+        os.tcgetpgrp(descriptor)
+        return os.open("/dev/tty", os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return os.dup(descriptor)
 
 
 class TerminalDriver(LinuxDriver):
