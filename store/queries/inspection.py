@@ -43,6 +43,7 @@ class PartDetail:
         children: Sessions that the tool call of this part started.
         parent: The session that this one was forked from or started by.
         attachments: Side files of the session by name: media type, size in bytes.
+        permissions_json: The rules of permission of the session.
     """
 
     part: PartRow
@@ -55,6 +56,7 @@ class PartDetail:
     children: list[LinkedSession] = field(default_factory=list)
     parent: LinkedSession | None = None
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
+    permissions_json: str = "[]"
 
 
 def part_detail(
@@ -84,10 +86,10 @@ def part_detail(
         {"1": part.message_id, "2": part.index},
     ).fetchone()
     turn, turn_messages = _turn(db, message, prices)
-    session, parent = _session(db, session_id)
+    session, parent, permissions = _session(db, session_id)
     return PartDetail(
         part, message, int(before or 0) + 1, parts, turn, turn_messages, session,
-        _children(db, part), parent, _attachments(db, part),
+        _children(db, part), parent, _attachments(db, part), permissions,
     )
 
 
@@ -132,18 +134,20 @@ def _turn(
     return (spent, count) if count else (None, 0)
 
 
-def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None]:
+def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None, str]:
     row = db.connection.execute(
-        f"SELECT parent_id, parent_message_id, cost_usd, {', '.join(COLUMNS)}"
+        "SELECT permissions_json, parent_id, parent_message_id, cost_usd, "
+        f"{', '.join(COLUMNS)}"
         " FROM chat_sessions WHERE id = $1",
         {"1": session_id},
     ).fetchone()
     if row is None:
         raise NotFound(f"the session {session_id} is no longer in the store")
-    parent_id, parent_message_id, cost, *tokens = row
+    permissions, parent_id, parent_message_id, cost, *tokens = row
     spent = Spent.of(map(number, tokens), amount(cost) or None)
     parent = text(parent_id)
-    return spent, None if parent is None else linked(db, parent, text(parent_message_id))
+    above = None if parent is None else linked(db, parent, text(parent_message_id))
+    return spent, above, text(permissions) or "[]"
 
 
 def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:

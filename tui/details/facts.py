@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
 from store.stats.families import Family
 from store.text.figures import count_of, duration, moment, money, tokens
-from store.text.stored_json import DamagedJson, loads
 from store.usage import Spent
 from tui.kit.blocks import Block, Fixed
 from tui.kit.lines import (
@@ -29,6 +25,7 @@ from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines, cost_words
 from tui.words.costs import family_lines
+from tui.words.permissions import permission_lines
 
 LEAST_COST = 0.0005
 """Dollars; less than that is not shown."""
@@ -61,21 +58,13 @@ def fact_blocks(
     ]
     if family is not None:
         blocks.append(Fixed(lambda width: family_lines(family, width)))
-    permissions = _decoded(overview.row.permissions_json)
-    count = len(permissions) if isinstance(permissions, list) else 0
-    blocks.append(Fixed(lambda width: _permission_lines(permissions, count, width)))
+    permissions = overview.row.permissions_json
+    blocks.append(Fixed(lambda width: permission_lines(permissions, width)))
     rest = {key: item for key, item in overview.metadata.items() if key not in ("source", "title")}
     if rest:
         blocks.append(Fixed(lambda width: [heading("Metadata", [], width)]))
         blocks.append(Tree.of(rest, name="$.metadata"))
     return blocks
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return loads(text)
-    except DamagedJson:
-        return None
 
 
 def _session_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
@@ -188,16 +177,3 @@ def _cost(
         usd = float(told["usd"]) if noted is None else noted
         return usd, one_line(str(told.get("from") or ""), 30)
     return rolled.cost, ""
-
-
-def _permission_lines(rules: Any, count: int, width: int) -> list[Line]:
-    lines = [heading("Permissions", [count_of(count, "rule") if count else "none"], width)]
-    for rule in rules if isinstance(rules, list) else ():
-        rule = rule if isinstance(rule, dict) else {"permission": rule}
-        action = one_line(str(rule.get("action") or ""), 20)
-        look = {"allow": "ok", "deny": "error"}.get(action, "tool")
-        runs: list[Run] = [(action.ljust(7), look), (one_line(str(rule.get("permission"))), "text")]
-        if rule.get("pattern"):
-            runs.append((f"  {one_line(str(rule['pattern']))}", "muted"))
-        lines.append(Line(tuple(runs), value=Value("rule", lambda rule=rule: json.dumps(rule))))  # type: ignore[misc]
-    return [*lines, BLANK]

@@ -26,6 +26,7 @@ from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import BUCKETS, cost_words
+from tui.words.permissions import permission_lines, permission_rules
 
 _OWN_SECTIONS = ("usage", "model")
 _PROVIDER_KEYS = (
@@ -55,6 +56,9 @@ def meta_blocks(subject: Subject) -> list[Block]:
         Fixed(lambda width: _link_lines(subject, width)),
         Fixed(lambda width: _attachment_lines(subject, width)),
     ]
+    permissions = subject.detail.permissions_json
+    if permission_rules(permissions):
+        blocks.append(Fixed(lambda width: permission_lines(permissions, width)))
     rest = {key: item for key, item in subject.metadata.items() if key not in _OWN_SECTIONS}
     if rest:
         blocks += _tree_section("Message metadata", rest, "$.metadata", subject)

@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Protocol
 
+from store.errors import Refused
 from store.queries import chosen
 from store.queries.chosen import Chosen
 from tui.host import host_of
-from tui.verbs.doing import ask_store, asking, counted, perform, quoted, report_done
+from tui.verbs.doing import ask_store, asking, counted, perform, quoted, refuse, report_done
 
 if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui.host import Host
+
+
+SEPARATOR = ";"
+"""Between rules of permission that are edited in one line."""
 
 
 class Targets(Protocol):
@@ -199,6 +204,45 @@ class SessionActions:
         if done is not None:
             tags = ", ".join(done.value)
             report_done(host, f"tagged {tags}" if tags else "removed all tags")
+
+    async def edit_rules(self) -> None:
+        """Edit the rules of permission of the session's own scope."""
+        await asking(self._widget, self._edit_rules())
+
+    async def _edit_rules(self) -> None:
+        from store.queries.sessions import get
+        from store.verbs.permissions import rule_in, session_rules, set_rules
+        from tui.dialogs.ask import AskDialog
+
+        host, session_id = self._host, self._targets.current
+        found = await ask_store(host, get, session_id) if session_id else None
+        if found is None or found.value is None:
+            return
+        row = found.value
+        rules = session_rules(row.permissions_json)
+        before = f"{SEPARATOR} ".join(map(str, rules))
+        if before.count(SEPARATOR) >= max(1, len(rules)):
+            refuse(host, Refused(f"A rule of this session has a {SEPARATOR!r} in it; change it with"
+                                 " `backscroll permissions`"))
+            return
+        text = await host.push_screen_wait(
+            AskDialog("Permissions", before, verb="set", placeholder="allow Bash git *; deny Web",
+                      about=quoted(row.title),
+                      note="Separate rules with semicolons: allow, deny or ask, a tool, a pattern."
+                           " Rules of the agent and the project stay as they are.")
+        )
+        if text is None or text.strip() == before:
+            return
+        try:
+            rules = [rule_in(part) for part in text.split(SEPARATOR) if part.strip()]
+        except Refused as error:
+            refuse(host, error)
+            return
+        done = await perform(host, set_rules, row.id, rules)
+        if done is not None:
+            rules_now = counted(len(done.value), "rule")
+            report_done(host, f"set {rules_now} of {quoted(row.title)}" if done.value
+                        else f"removed all rules of {quoted(row.title)}")
 
     async def _tag_many(self, known: list[Chosen]) -> None:
         from store.verbs.marks import tag_all

@@ -1,0 +1,36 @@
+"""The rules of permission of a session as lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from store.text.figures import count_of
+from store.text.stored_json import DamagedJson, loads
+from tui.kit.lines import BLANK, Line, Run, Value, heading
+from tui.kit.text import one_line
+
+
+def permission_rules(permissions_json: str) -> list[Any]:
+    """Return the stored rules; none where they are no list."""
+    try:
+        rules = loads(permissions_json)
+    except DamagedJson:
+        return []
+    return rules if isinstance(rules, list) else []
+
+
+def permission_lines(permissions_json: str, width: int) -> list[Line]:
+    """Return a heading with the number of rules, and a line for each."""
+    rules = permission_rules(permissions_json)
+    facts = [count_of(len(rules), "rule") if rules else "none"]
+    lines = [heading("Permissions", facts, width)]
+    for rule in rules:
+        rule = rule if isinstance(rule, dict) else {"permission": rule}
+        action = one_line(str(rule.get("action") or ""), 20)
+        look = {"allow": "ok", "deny": "error"}.get(action, "tool")
+        runs: list[Run] = [(action.ljust(7), look), (one_line(str(rule.get("permission"))), "text")]
+        if rule.get("pattern"):
+            runs.append((f"  {one_line(str(rule['pattern']))}", "muted"))
+        lines.append(Line(tuple(runs), value=Value("rule", lambda rule=rule: json.dumps(rule))))  # type: ignore[misc]
+    return [*lines, BLANK]
