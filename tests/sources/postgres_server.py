@@ -145,6 +145,9 @@ class Server:
         return Database(self, "postgres")
 
     def start(self) -> None:
+        """Start it where it does not run."""
+        if self._watchdog is not None:
+            return
         self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "start")
         # Ends the server when this process goes away, however it does.
         self._watchdog = subprocess.Popen(

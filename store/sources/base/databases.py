@@ -118,6 +118,10 @@ class SqliteRows:
         """Return all columns of a table, as a statement lists them."""
         return f"{name}.*" if name else "*"
 
+    def is_narrowed(self, table: str) -> bool:
+        """Return whether rows of a table may be hidden, as they never are in a file."""
+        return False
+
     def any_of(self, place: int) -> str:
         """Return the condition of being one of ``bound_ids``, which is bound at a place."""
         return f"IN (SELECT value FROM json_each(${place}))"

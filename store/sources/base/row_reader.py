@@ -55,6 +55,10 @@ class RowReader(TableReader, Protocol):
         """
         ...
 
+    def is_narrowed(self, table: str) -> bool:
+        """Return whether row security, or a view, may hide rows of a table."""
+        ...
+
     def any_of(self, place: int) -> str:
         """Return the condition of being one of ``bound_ids``, which is bound at a place."""
         ...

@@ -59,10 +59,12 @@ class Parent(NamedTuple):
     """The session that started one.
 
     Attributes:
+        may_be_hidden: Whether this user may not see all sessions.
         call_id: The call of it that names the session it started, where one does.
     """
 
     is_there: bool
+    may_be_hidden: bool
     call_id: str | None
 
 
@@ -82,9 +84,11 @@ def fetch_parent(reader: RowReader, session_id: str) -> Callable[[], Parent]:
         f" AND type = 'tool' AND {reader.contains('data', 1)} ORDER BY created_at, id", session_id,
     ) if {"data", "type", "created_at"} <= reader.readable("parts") else list[Row]  # fmt: skip
 
+    hidden = reader.is_narrowed("sessions")
+
     def parent() -> Parent:
         named = (string(mapping(decoded(row["data"])).get("callID")) for row in calls())
-        return Parent(bool(there()), next((one for one in named if one is not None), None))
+        return Parent(bool(there()), hidden, next((one for one in named if one is not None), None))
 
     return parent
 

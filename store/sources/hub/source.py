@@ -174,7 +174,8 @@ def _reading(
     named = string(stored.row.get("parent_id"))
     if named is not None:
         if not parent.is_there:
-            stored.complain(f"its parent {named} is not there")
+            if not parent.may_be_hidden:
+                stored.complain(f"its parent {named} is not there")
             wants.append(SESSION_FACT + named)
         draft.lineage = LineageDraft("subagent", named, tool_call_id=parent.call_id)
     return Reading([draft], stored.problems, unit.stamps, wants=wants)

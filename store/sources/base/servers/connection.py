@@ -69,7 +69,7 @@ def _of_tls(error: ssl.SSLError) -> str:
             "cannot be reached: its TLS certificate cannot be verified"
             f" ({error.verify_message}); sslrootcert names the authority to trust"
         )
-    said = (error.reason or str(error)).replace("_", " ").lower()
+    said = (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
     return f"cannot be reached: TLS failed ({said})"
 
 
