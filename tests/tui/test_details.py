@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.pilot import Pilot
@@ -27,6 +28,7 @@ from tui.keys.dispatch import CommandApp
 from tui.keys.table import CommandTable
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
+from tui.state.limits import NO_LIMITS
 
 
 class DetailsApp(CommandApp):
@@ -39,6 +41,7 @@ class DetailsApp(CommandApp):
             self.register_theme(theme)
         self.theme = "backscroll-dark"
         self.settings = Settings()
+        self.library = SimpleNamespace(limits=NO_LIMITS, no_change=None)
 
     @property
     def commands(self) -> CommandTable:

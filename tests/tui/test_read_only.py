@@ -30,6 +30,7 @@ READ_ONLY = Limits(BY_OPTION)
 SERVED = Limits(BY_OPTION, in_page=True)
 TALK = [Said("user", [text("one")]), Said("assistant", [text("two")])]
 OFF_IN_A_PAGE = {
+    "file.save",
     "transcript.open", "inspector.open", "inspector.edit", "inspector.save", "app.export",
     "app.picture", "share.write", "stats.save",
 }

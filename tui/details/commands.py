@@ -38,6 +38,10 @@ def _has_edits(screen: DetailsScreen) -> str | None:
     return None if screen.has_file else "No file is selected"
 
 
+def _has_file(screen: DetailsScreen) -> str | None:
+    return None if screen.file_row is not None else "No file is selected"
+
+
 def _can_copy(screen: DetailsScreen) -> str | None:
     return None if screen.text_to_copy() else "There is nothing to copy on this line"
 
@@ -65,6 +69,8 @@ DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     _command("edits", ("D",), "all edits", "Show all edits of the file as one diff", "Read",
              lambda screen: screen.show_edits(), footer=21, available=_has_edits,
              meaning="compare"),
+    _command("file", ("-",), "as it was", "Show the file at each point of the session", "Read",
+             lambda screen: screen.show_file(), footer=20, available=_has_file, meaning="file"),
     _command("filter", ("/",), "filter", "Filter the files or commands by words", "Find",
              lambda screen: screen.open_filter(), footer=22, available=_has_list, meaning="find"),
     _command("sort", ("s",), "sort", "Sort by the newest touch or by name", "Read",

@@ -225,6 +225,24 @@ class DetailsScreen(StackedScreen):
         """Whether a file is under the cursor."""
         return isinstance(self._item, FileRow)
 
+    @property
+    def file_row(self) -> FileRow | None:
+        """The file under the cursor, or the one whose edits fill the view."""
+        if self.lists.diff is not None:
+            return self.lists.diff[0]
+        item = self._item
+        return item if isinstance(item, FileRow) else None
+
+    def show_file(self) -> None:
+        """Show the file at each point of the session."""
+        from tui.files.screen import FileScreen
+
+        row, found = self.file_row, self.lists.found
+        if row is not None:
+            whole = found if found is not None and found.is_whole else None
+            self.app.push_screen(FileScreen(
+                self._store, self._session_id, row.key, found=whole, below=self))
+
     def _preview(self) -> None:
         """Show the edits of the file under the cursor beside the list."""
         row = self._item

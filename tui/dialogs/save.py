@@ -93,7 +93,7 @@ class PathDialog(Dialog[Path]):
             return
         if os.path.lexists(path) and not path.is_dir() and self._overwrite != wanted:
             self._overwrite = wanted
-            self._tell("this file exists already; press Enter again to replace it", "tool")
+            self._tell(self.replacing(path), "tool")
             return
         try:
             told = await self.write(path, overwrite=self._overwrite == wanted)
@@ -102,6 +102,10 @@ class PathDialog(Dialog[Path]):
             return
         self.app.notify(f"{told} to {path}", markup=False)
         self.dismiss(path)
+
+    def replacing(self, path: Path) -> str:
+        """Return what is said of a file that would be replaced, before the second enter."""
+        return "this file exists already; press Enter again to replace it"
 
     def placed(self, path: Path) -> Path:
         """Return the file that is written for a path."""

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
-    "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "search",
-    "stats", "share", "dialog", "prompt",
+    "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "file",
+    "search", "stats", "share", "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
@@ -19,6 +19,7 @@ SCOPE_NAMES: dict[Scope, str] = {
     "tree": "Tree",
     "compare": "Compare",
     "details": "Details",
+    "file": "File at its points",
     "search": "Search",
     "stats": "Statistics",
     "share": "Share",
@@ -34,6 +35,7 @@ SCOPE_PLACES: dict[Scope, str] = {
     "tree": "in the tree",
     "compare": "in the comparison",
     "details": "in the details",
+    "file": "in the file's points",
     "search": "in the search",
     "stats": "in the statistics",
     "share": "while sharing",

@@ -40,6 +40,11 @@ def _has_session_id(pane: TranscriptPane) -> str | None:
     return None if pane.session is not None else "No session is shown"
 
 
+def _has_file(pane: TranscriptPane) -> str | None:
+    return _has_session(pane) or (
+        None if pane.verbs.file_part() is not None else "The selected part names no file")
+
+
 _command = CommandFactory["TranscriptPane"]("transcript", _has_session)
 
 TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
@@ -149,6 +154,9 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
              lambda pane: pane.verbs.branch(1), available=_has_session_id),
     _command("previous-branch", ("(", "alt+left"), "previous branch", "Open the previous branch",
              "Move", lambda pane: pane.verbs.branch(-1), available=_has_session_id),
+    _command("file", ("-",), "file as it was",
+             "Show the file of the selected call as it was before and after it", "Read",
+             lambda pane: pane.verbs.show_file(), available=_has_file, meaning="file"),
     _command("details", ("d",), "details", "Show timeline, tokens, cost and facts of the session",
              "Read", lambda pane: pane.verbs.show_details(), available=_has_session_id,
              also="statistics cost tokens timeline facts"),

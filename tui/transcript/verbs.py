@@ -102,6 +102,27 @@ class SessionVerbs:
         self._pane.app.push_screen(
             DetailsScreen(await library.ready(), self._shown.session_id))
 
+    async def show_file(self) -> None:
+        """Show the file that the selected call changed, as it was before and after."""
+        from tui.files.screen import FileScreen
+
+        part_id = self.file_part()
+        if part_id is not None:
+            library = host_of(self._pane).library
+            self._pane.app.push_screen(FileScreen(
+                await library.ready(), self._shown.session_id, part_id=part_id))
+
+    def file_part(self) -> str | None:
+        """Return the selected part where it is a call that touches files; else None."""
+        from store.conversation.touched import touched
+
+        shown = self._shown
+        item = shown.document.item(shown.cursor) if shown.has_parts else None
+        if item is None or item.row is None:
+            return None
+        found = touched(item.data)
+        return item.row.id if found is not None and found.files else None
+
     def show_tree(self) -> None:
         """Show the family of the session."""
         from tui.tree.screen import TreeScreen

@@ -1,0 +1,117 @@
+"""A file of a session at each of its points."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from store.engine.database import open_database
+from store.store import Store
+from tests.store.files.test_effects import beside, call
+from tests.tui.inspected import Talk, text
+from tests.tui.test_details import DetailsApp, details_of
+from tests.tui.workers import workers_done
+from tui.files.screen import FileScreen, SaveCopyScreen
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "work" / "a.py"
+
+
+@pytest.fixture
+def talk(tmp_path: Path, path: Path) -> Talk:
+    talk = Talk(open_database(tmp_path / "store.db", create=True))
+    talk.message("user", text("Fix it"))
+    talk.message("assistant", call("Write", {"file_path": str(path), "content": "one\ntwo\n"}))
+    edit = {"file_path": str(path), "old_string": "two", "new_string": "2"}
+    talk.message("user", text("More"), backscroll={"checkpoint": {"checkpoint_id": "check-1"}})
+    talk.message("assistant", call("Edit", edit, **beside(originalFile="one\ntwo\n")))
+    return talk
+
+
+@asynccontextmanager
+async def file_of(
+    talk: Talk, path: Path, size: tuple[int, int] = (120, 40), part_id: str | None = None
+) -> AsyncIterator[tuple[DetailsApp, FileScreen, Pilot[None]]]:
+    store = await Store.open(talk.db.path)
+    app = DetailsApp()
+    try:
+        async with app.run_test(size=size) as pilot:
+            screen = FileScreen(store, talk.session_id, None if part_id else str(path), part_id)
+            await app.push_screen(screen)
+            await workers_done(app)
+            await pilot.pause()
+            yield app, screen, pilot
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+async def test_points_and_views_at_every_size(
+    talk: Talk, path: Path, size: tuple[int, int]
+) -> None:
+    async with file_of(talk, path, size) as (app, screen, pilot):
+        shown = "\n".join(app.lines)
+        assert "a.py" in shown and "3 of 3" in shown and "turn 2" in shown
+        assert "✗ not on disk" in shown and "The file is not on disk any more." in shown
+        assert "2 - two" in shown and "2 + 2" in shown and "check-1" in shown
+        await pilot.press("V")
+        await pilot.pause()
+        assert "1   one" in "\n".join(app.lines) and "- two" not in "\n".join(app.lines)
+        await pilot.press("V", "h")
+        await pilot.pause()
+        shown = "\n".join(app.lines)
+        assert "2 of 3" in shown and "1 - one" in shown
+        await pilot.press("h", "h")
+        await pilot.pause()
+        assert screen.number == 0 and "1 of 3" in "\n".join(app.lines)
+
+
+async def test_a_call_opens_its_file_at_its_point(talk: Talk, path: Path) -> None:
+    async with file_of(talk, path, part_id="prt_inspected_00002_0") as (app, screen, pilot):
+        assert screen.number == 1
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.opened_parts == ["prt_inspected_00002_0"]
+
+
+async def test_a_copy_is_saved_and_never_over_a_file_without_asking(
+    talk: Talk, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("mine\n")
+    async with file_of(talk, path) as (app, screen, pilot):
+        assert screen.file is not None and screen.point is not None
+        dialog = SaveCopyScreen(screen.file, screen.point.content)
+        await app.push_screen(dialog)
+        await pilot.pause()
+        await dialog.take("take")
+        assert (tmp_path / "a.py").read_text() == "mine\n"
+        assert "has changed since: 6 B, sha256" in dialog.replacing(tmp_path / "a.py")
+        await dialog.take("take")
+        await pilot.pause()
+    assert (tmp_path / "a.py").read_text() == "one\n2\n"
+
+
+async def test_the_details_open_a_file_and_the_call_closes_both(talk: Talk) -> None:
+    async with details_of(talk) as (app, details, pilot):
+        await pilot.press("[", "[")
+        await workers_done(app)
+        await pilot.press("-")
+        await workers_done(app)
+        await pilot.pause()
+        assert type(app.screen).__name__ == "FileScreen"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is details
+        await pilot.press("-")
+        await workers_done(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.screen is not details and type(app.screen).__name__ != "FileScreen"
+        assert app.opened_parts == ["prt_inspected_00004_0"]

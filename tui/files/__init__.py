@@ -1,0 +1,1 @@
+"""A file of a session at each point: its text, what differs, a copy to save."""
