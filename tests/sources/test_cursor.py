@@ -242,6 +242,7 @@ def only(user: Path) -> SessionDraft:
     (former("cancelled", userDecision="rejected"), "output-denied", "denied"),
     (former("cancelled", result='{"rejected":true}'), "output-denied", "denied"),
     (former("cancelled"), "output-error", "interrupted"),
+    (former("loading", userDecision="rejected"), "input-available", None),
     (former("new word", result='{"contents":"x"}'), "output-available", "ok"),
 ])  # fmt: skip
 def test_states_of_calls(tmp_path: Path, data: Expected, state: str, status: str | None) -> None:

@@ -287,6 +287,24 @@ def test_output_includes_what_was_reasoned(tmp_path: Path) -> None:
     assert draft.model == {"provider_id": "a", "model_id": "b/c"}
 
 
+def test_no_more_was_reasoned_than_put_out(tmp_path: Path) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 4, "reasoning_tokens": 9}
+    made(tmp_path, line("user", "go"), line("assistant", "ok", 1, metadata={"usage": usage}))
+    found = grown.tokens(only(tmp_path).messages)
+    assert (found["output"], found["reasoning"]) == (0, 4)
+
+
+def test_a_result_that_was_taken_back_is_of_no_call_that_was_not(tmp_path: Path) -> None:
+    go, ran = line("user", "go"), line("assistant", "```shell\nls\n```", 1)
+    folder = made(tmp_path, go, ran, line("user", "on", 4))
+    grown.write_lines(folder / "branches/main-undo-0.jsonl", [
+        go, ran, line("system", "Ran command", 2), line("user", "no", 3)])
+    draft = only(tmp_path)
+    assert grown.calls(grown.visible(draft)) == []
+    assert ["hidden_at" in one.metadata for one in draft.messages] == [
+        False, False, True, True, False]  # fmt: skip
+
+
 def test_events_tell_the_zone_of_the_lines(tmp_path: Path) -> None:
     folder = made(tmp_path, line("user", "go"))
     grown.write_lines(folder / "events.jsonl", [{
@@ -323,7 +341,9 @@ def test_forks_without_events_are_known_by_their_beginning(tmp_path: Path) -> No
                         (dated, (go, ok, line("user", "went on", 5))),
                         ("just-forked", (go, ok, line("user", "went on", 5))),
                         ("z-fork", (go, ok, first, line("assistant", "1", 3), line("user", "z"))),
-                        ("other", (line("user", "go", 7), ok))):  # fmt: skip
+                        ("other", (line("user", "go", 7), ok)),
+                        ("named", (line("user", "go", 8),)),
+                        ("2026-12-01-odd-owl", (line("user", "go", 8), ok))):  # fmt: skip
         made(root, *lines, name=name)
     library = grown.synced(GptmeSource(), root, tmp_path / "library.db")
     parents = dict(library.connection.execute(
@@ -332,7 +352,8 @@ def test_forks_without_events_are_known_by_their_beginning(tmp_path: Path) -> No
         " ON p.id = s.parent_id"
     ).fetchall())  # fmt: skip
     assert parents == {"a-fork": dated, "b-fork": dated, dated: None, "just-forked": dated,
-                       "z-fork": "a-fork", "other": None}  # fmt: skip
+                       "z-fork": "a-fork", "other": None, "named": None,
+                       "2026-12-01-odd-owl": "named"}  # fmt: skip
     library.close()
 
 

@@ -316,6 +316,15 @@ def test_what_a_rewind_took_away_is_hidden(made: Made, removed: dict[str, Any]) 
     assert [grown.words(one) for one in hidden] == ["wrong", "no"]
 
 
+def test_the_journal_is_applied_in_its_own_order(made: Made) -> None:
+    made.write([said("u", "go")])
+    made.journal(append(said("u2", "on")))
+    made.journal({"op": "remove_entries", "ids": ["u2"]}, append(said("u3", "right")))
+    first, second = made.segment.read_text().splitlines()
+    made.segment.write_text(f"{second}\n{first}\n")
+    assert grown.prompts(grown.visible(made.read())) == ["go", "right"]
+
+
 def test_what_a_rewind_took_away_comes_from_the_library(made: Made, tmp_path: Path) -> None:
     database = open_database(tmp_path / "library.db", create=True)
     made.write([said("u", "go"), said("a", "ok", "assistant"), said("u2", "wrong")])

@@ -152,6 +152,18 @@ def test_sessions_go_with_their_file_where_the_settings_say_so(
     database.close()
 
 
+def test_a_place_that_was_missing_is_watched_before_the_next_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Watching]
+) -> None:
+    monkeypatch.setattr(watch, "COMING_S", 0.01)
+    monkeypatch.setattr(watch, "TICK_S", 2 * PATIENCE_S)
+    started.append(Watching(tmp_path / "s.db", Target(LineSource(), tmp_path / "later")))
+    started[0].until("watching")
+    write_lines(tmp_path / "later", "one", 1)
+    started[0].until("watching")
+    assert texts(tmp_path / "s.db") == {"text 0"}
+
+
 def test_a_file_that_was_missing_is_noticed_once(tmp_path: Path) -> None:
     log = tmp_path / "a.db-wal"
     (tmp_path / "a.db").touch()
