@@ -8,6 +8,9 @@ from typing import Any
 OUTLINE = "outline"
 """In ``metadata_json.source`` of a session: true until its messages are read."""
 
+NOT_READ = "the session's messages are not read yet. `backscroll sync` reads them"
+"""Why such a session is not shown or exported."""
+
 
 def is_outline(metadata: Mapping[str, Any]) -> bool:
     """Return whether a session is listed and its messages were not read yet."""

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from store.conversation.outline_marks import NOT_READ, is_outline
 from store.engine.database import Database
 from store.engine.values import text
-from store.errors import no_session
+from store.errors import Refused, no_session
 from store.prices.table import PriceTable
 from store.queries.context import context_ids
 from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
 from store.text.large_json import NotInPieces, loads_pieces
+from store.text.stored_json import as_dict
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
@@ -115,11 +117,14 @@ def read_session(
 
     Raises:
         NotFound: The store has no such session.
+        Refused: It is listed, and its messages are not read yet.
     """
     cursor = db.connection.execute("SELECT * FROM chat_sessions WHERE id = $1", {"1": session_id})
     found = _rows(cursor, cursor.fetchall())
     if not found:
         raise no_session(session_id)
+    if is_outline(as_dict(found[0]["metadata"])):
+        raise Refused(NOT_READ)
     hidden, queued = _left_out(db, session_id)
     read_parts = _parts_in_pieces if in_pieces and _has_plain_parts(db) else _parts
     messages = (_in_context(db, session_id, read_parts) if view == "context"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from store.conversation.outline_marks import OUTLINE
 from store.engine.database import Database
 from store.engine.values import Column, number, number_or_none, text
 from store.errors import no_session
@@ -26,6 +27,7 @@ class FamilyNode:
         parent_message_id: The parent's message where it parts, where that is known.
         total_tokens: The session's rollup.
         labels: How many of its messages carry a label.
+        outline: Whether it is listed and not read yet: its turns are unknown.
     """
 
     id: str
@@ -41,6 +43,7 @@ class FamilyNode:
     updated_at: int
     archived_at: int | None
     labels: int
+    outline: bool = False
 
 
 def has_children(db: Database, session_id: str) -> bool:
@@ -113,7 +116,8 @@ def family(db: Database, session_id: str, *, helpers: bool = False) -> list[Fami
         f" s.parent_id, s.parent_message_id, s.total_tokens, s.created_at, s.updated_at,"
         f" s.archived_at, {_copies(db)}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
         " AND json_valid(s.metadata_json)"
-        " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END"
+        " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END,"
+        f" {db.form.fact('s', f'source.{OUTLINE}')}"
         " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
         " ORDER BY s.created_at, s.id",
         {"1": root, "2": session_id},
@@ -136,6 +140,7 @@ class _FamilyRow(NamedTuple):
     archived_at: Column
     has_copies: Column
     labels: Column
+    outline: Column
 
 
 def _in_tree_order(
@@ -176,6 +181,7 @@ def _node(db: Database, row: _FamilyRow, depth: int, last: bool) -> FamilyNode:
         updated_at=number(row.updated_at),
         archived_at=number_or_none(row.archived_at),
         labels=number(row.labels),
+        outline=bool(row.outline),
     )
 
 

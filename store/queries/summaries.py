@@ -11,7 +11,8 @@ One element has the contract's columns by name (JSON columns decoded and named w
   ``retrying``, ``interrupted``, ``error``, ``ended`` or ``unknown``, and ``activity_from``:
   ``stored`` or ``guessed``;
 - ``message_count``: visible messages, without queued ones; ``hidden_count``;
-  ``queued_count``; ``turn_count``: visible messages that a human sent.
+  ``queued_count``; ``turn_count``: visible messages that a human sent; all null while the session
+  is listed and not read yet.
 
 Times are epoch ms.
 """
@@ -23,6 +24,7 @@ from dataclasses import fields
 from typing import Any
 
 from store.activity.judgement import judged_all, known_of, live_activities
+from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.queries import counting, sessions
 from store.rows import SessionRow
@@ -31,6 +33,7 @@ from store.text.exact_json import column_value
 Summary = dict[str, Any]
 Keep = Callable[[Sequence[str]], Container[str]]
 _BATCH = 256
+_COUNTS = ("message_count", "hidden_count", "queued_count", "turn_count")
 _COLUMNS = tuple(field.name for field in fields(SessionRow) if field.name != "title")
 
 
@@ -95,6 +98,8 @@ def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[
             "queued_count": counts[row.id].queued,
             "turn_count": counts[row.id].turns,
         }
+        if is_outline(metadata):
+            summary |= dict.fromkeys(_COUNTS)
         found.append(summary)
     return found
 

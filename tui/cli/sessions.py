@@ -14,7 +14,8 @@ columns decoded: model, permissions, metadata) and: title, source {kind, id, pat
 lineage {kind, parent_id, parent_message_id} or null, activity (idle, running,
 waiting-approval, waiting-input, queued, retrying, interrupted, error, ended, unknown),
 activity_from (stored, guessed), message_count (visible, without queued), hidden_count,
-queued_count, turn_count. Times are epoch ms.
+queued_count, turn_count; these four are null while a session is listed and not read yet. Times
+are epoch ms.
 """
 
 from __future__ import annotations
@@ -168,8 +169,7 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
     pieces = [
         printer.paint(summary["id"], "faint"),
         printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
-        printer.paint(f"{summary['message_count']:>6} msgs"),
-        printer.paint(f"{figures.tokens(summary['total_tokens']):>6} tok"),
+        printer.paint(_amounts(summary)),
         printer.paint(f"  {summary['agent']:<11} ", "tool"),
         printer.paint(f"{home_path(summary['workspace_root']) or '-':<18}", "faint"),
         printer.paint(f"  {mark}", "fork"),
@@ -182,6 +182,13 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
         guessed = "~" if summary["activity_from"] == "guessed" else ""
         pieces.append(printer.paint(f"  {mark} {guessed}{word}", style))
     return pieces
+
+
+def _amounts(summary: Summary) -> str:
+    """Return the messages and tokens of a session, 21 characters wide."""
+    if summary["message_count"] is None:
+        return f"{'not read yet':>21}"
+    return f"{summary['message_count']:>6} msgs{figures.tokens(summary['total_tokens']):>6} tok"
 
 
 def _own(summary: Summary) -> dict[str, Any]:

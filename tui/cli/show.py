@@ -31,7 +31,9 @@ import argparse
 import sys
 from typing import Any
 
+from store.conversation.outline_marks import NOT_READ
 from store.engine.database import Database
+from store.errors import Refused
 from store.exports.reading import SessionReading, queued_messages, read_session
 from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
@@ -71,6 +73,8 @@ def run(options: argparse.Namespace) -> int:
         database = needs_store(opened)
         row = resolve(database, options.session)
         (summary,) = summaries_of(database, [row], now=system_clock())
+        if summary["message_count"] is None:
+            raise Refused(NOT_READ)
         database.connection.execute("BEGIN")
         if options.files:
             print_files(database, summary, view, as_json=options.json)

@@ -3,8 +3,8 @@
 Without SESSION, prints every session that has any. Runs that agents started for themselves are
 omitted unless --helpers or the setting ui.helpers is given. --json prints an array of {"id",
 "title", "kind": "root"|"fork"|"subagent"|"continuation"|"unknown", "depth", "parent_id",
-"parent_message_id", "fork_turn", "turns", "total_tokens", "archived_at", "labels":
-{message id: text}}.
+"parent_message_id", "fork_turn", "turns": null if not read yet, "total_tokens", "archived_at",
+"labels": {message id: text}}.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _facts(db: Database, nodes: list[FamilyNode]) -> Iterator[dict[str, Any]]:
             "parent_id": node.parent_id,
             "parent_message_id": node.parent_message_id,
             "fork_turn": _fork_turn(db, node),
-            "turns": turns[node.id],
+            "turns": None if node.outline else turns[node.id],
             "total_tokens": node.total_tokens,
             "archived_at": node.archived_at,
             "labels": user_marks(db, node.id).get("labels", {}) if node.labels else {},
@@ -97,7 +97,8 @@ def _lines(
             open_lines.append(not node.last_of_parent)
         glyph = f"{GLYPHS[node.kind]} " if GLYPHS[node.kind] else ""
         at = _fork_turn(db, node)
-        facts = [figures.count_of(turns[node.id], "turn"), figures.tokens(node.total_tokens)]
+        facts = ["not read yet"] if node.outline else [
+            figures.count_of(turns[node.id], "turn"), figures.tokens(node.total_tokens)]
         facts += [f"at turn {at}"] if at else []
         facts += ["archived"] if node.archived_at is not None else []
         title = " ".join((node.title or "untitled").split())

@@ -8,6 +8,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from store.conversation.outline_marks import is_outline
 from store.errors import BackscrollError, NotFound
 from store.queries import details, originals
 from store.queries.details import Overview, Timeline
@@ -179,7 +180,10 @@ class DetailsScreen(StackedScreen):
         chart = self.query_one(Chart)
         chart.show(timeline.turns)
         if not timeline.turns:
-            self.view.show([_told("This session has no messages.")])
+            unread = self._overview is not None and is_outline(self._overview.metadata)
+            self.view.show([_told(
+                "The messages of this session are not read yet." if unread
+                else "This session has no messages.")])  # fmt: skip
             return
         blocks: list[Block] = [TurnTable(self._session_id, timeline.turns, chart.measure)]
         room = self.view.size.height - len(timeline.turns)

@@ -23,8 +23,8 @@ class Session(BaseModel):
     branch: str | None
     created_at: str = Field(description="local time, ISO 8601")
     updated_at: str = Field(description="local time, ISO 8601")
-    messages: int = Field(description="visible messages")
-    turns: int = Field(description="messages that a person sent")
+    messages: int | None = Field(description="visible messages; null: not read yet")
+    turns: int | None = Field(description="messages that a person sent; null: not read yet")
     activity: str
     parent_id: str | None = Field(description="the session that it is a fork or subagent of")
     archived: bool

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from store.conversation.calls import Call
+from store.conversation.outline_marks import NOT_READ
 from store.engine.database import Database
 from store.engine.values import decoded
 from store.errors import Refused
@@ -94,10 +95,12 @@ def transcript(
     Raises:
         NotFound: The store has no such session or message.
         Ambiguous: The name fits several.
-        Refused: The cursor is none of a transcript.
+        Refused: The cursor is none of a transcript, or the session is not read yet.
     """
     row = resolve(db, name)
     (summary,) = summaries_of(db, [row], now=now)
+    if summary["message_count"] is None:
+        raise Refused(NOT_READ)
     place, backwards = (None, False) if cursor is None else _place(cursor)
     rows = _rows(db, row.id, message, place, backwards=backwards, shown_only=not hidden,
                  limit=amount.messages)  # fmt: skip

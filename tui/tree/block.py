@@ -46,8 +46,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("forked", 10, lambda node, facts, now:
            f"turn {facts.fork_turn}" if facts and facts.fork_turn else ""),
     Column("turns", 8, lambda node, facts, now:
-           glyphs().more if facts is None else f"{facts.turns:,}", "muted"),
-    Column("tokens", 9, lambda node, facts, now: figures.tokens(node.total_tokens)),
+           glyphs().more if facts is None or node.outline else f"{facts.turns:,}", "muted"),
+    Column("tokens", 9, lambda node, facts, now:
+           glyphs().more if node.outline else figures.tokens(node.total_tokens)),
     Column("age", 6, lambda node, facts, now: age(node.updated_at, now), from_width=64),
 )
 
