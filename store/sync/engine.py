@@ -21,7 +21,7 @@ from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where
-from store.sync.forget import delete_sessions, take_out
+from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
 from store.sync.locking import sync_lock, transaction, write_turn
@@ -114,6 +114,8 @@ class Sync:
     _read: set[Where] = field(default_factory=set)
     _pool: Pool | None = None
     _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
+    _unlisted: set[Target] = field(default_factory=set)
+    """Targets with a folder or file that cannot be read."""
 
     def run(self, targets: Sequence[Target]) -> Summary:
         """Sync the changed units of the targets; return the summary.
@@ -153,7 +155,9 @@ class Sync:
         if self.named and not self.stopped():
             self._name_unread(targets)
         if not self.stopped() and outlines.are_left(self.database):
-            self.changed += outlines.settle(self.database, targets, self.clock)
+            self.changed += outlines.settle(
+                self.database, targets, self.clock, lambda target, key: (
+                    target not in self._unlisted or key in self._listed[target]))
 
     def _name_unread(self, targets: Sequence[Target]) -> None:
         """Note the servers that could not be listed, or not read whole."""
@@ -273,8 +277,11 @@ class Sync:
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
             self.summary.unreadable.append(f"{root} {found[-1].reason}")
+        unreadable = _unreadable(found)
+        if unreadable:
+            self._unlisted.add(target)
         if not keys:
-            self.summary.unreadable += _unreadable(found)
+            self.summary.unreadable += unreadable
         self.summary.units += len(keys)
         self.progress.problems += len(found)
         gone = [] if found else [key for key in stored if key not in keys]
@@ -318,6 +325,7 @@ class Sync:
                     continue
                 if delete_sessions(self.database, [session_id]):
                     log_changes(self.database, session_id, (), self.clock)
+                    orphan_children(self.database, session_id, self.clock)
                     removed.append(session_id)
         if gone:
             trim_changes(self.database)

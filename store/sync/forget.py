@@ -75,7 +75,7 @@ def forget_chosen(
             "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
         )
         for session_id in family:
-            _orphan_children(database, session_id, clock)
+            orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)
         trim_changes(database)
     if family:
@@ -157,8 +157,14 @@ def _with_subagents(connection: sqlite3.Connection, session_ids: list[str]) -> l
     return family
 
 
-def _orphan_children(database: Database, session_id: str, clock: Clock) -> None:
-    """Remove the parent link of a deleted session's children."""
+def orphan_children(database: Database, session_id: str, clock: Clock) -> list[str]:
+    """Remove the parent link of a deleted session's children; return their ids.
+
+    Args:
+        database: The library, in a transaction.
+        session_id: The deleted session.
+        clock: Gives the time for the change log.
+    """
     connection = database.connection
     changed = relink_children(connection, session_id, only_pending=False)
     own_forks = connection.execute(
@@ -168,5 +174,7 @@ def _orphan_children(database: Database, session_id: str, clock: Clock) -> None:
         "UPDATE chat_sessions SET parent_id = NULL, parent_message_id = NULL WHERE parent_id = ?",
         (session_id,),
     )
-    for child in dict.fromkeys([*changed, *(fork for (fork,) in own_forks)]):
+    children = list(dict.fromkeys([*changed, *(fork for (fork,) in own_forks)]))
+    for child in children:
         log_changes(database, child, (), clock)
+    return children

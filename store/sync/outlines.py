@@ -19,7 +19,7 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.base.protocol import OutlinedSource
 from store.sync import units
 from store.sync.batch import ROW_ERRORS
-from store.sync.forget import delete_sessions
+from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.prepared import PreparedSession, prepare
@@ -133,33 +133,47 @@ def are_left(database: Database) -> bool:
     return database.connection.execute("SELECT 1 FROM outlines LIMIT 1").fetchone() is not None
 
 
-def settle(database: Database, targets: Iterable[Target], clock: Clock) -> list[str]:
+def settle(
+    database: Database,
+    targets: Iterable[Target],
+    clock: Clock,
+    known: Callable[[Target, str], bool],
+) -> list[str]:
     """Delete what was listed of targets and no reading has completed, once all is read.
 
     Args:
         database: The library.
         targets: Targets of which no unit is left to read.
         clock: Gives the time for the change log.
+        known: Returns whether a unit, by its key, was read or is gone; False where its folder
+            cannot be listed now.
 
     Returns:
-        The ids of the deleted sessions.
+        The ids of the sessions that were deleted, or lost their parent.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
-    connection, deleted = database.connection, list[str]()
+    connection, deleted, orphaned = database.connection, list[str](), list[str]()
     with transaction(connection, database.path):
         for target in targets:
             place = target.source.kind, clean(str(target.root))
             rows = connection.execute(
-                "SELECT o.session_id FROM outlines o JOIN chat_sessions s ON s.id = o.session_id"
-                " WHERE (o.kind, o.root) = (?, ?)"
-                f" AND json_extract(s.metadata_json, '$.source.{OUTLINE}')",
+                "SELECT o.session_id, o.key, coalesce(json_extract("
+                f"s.metadata_json, '$.source.{OUTLINE}'), 0) FROM outlines o"
+                " LEFT JOIN chat_sessions s ON s.id = o.session_id"
+                " WHERE (o.kind, o.root) = (?, ?)",
                 place,
             ).fetchall()
-            for (session_id,) in rows:
-                delete_sessions(database, [session_id])
-                log_changes(database, session_id, (), clock)
-                deleted.append(session_id)
-            connection.execute("DELETE FROM outlines WHERE (kind, root) = (?, ?)", place)
-    return deleted
+            for session_id, key, unread in rows:
+                if unread and not known(target, key):
+                    continue
+                connection.execute("DELETE FROM outlines WHERE session_id = ?", (session_id,))
+                if unread:
+                    delete_sessions(database, [session_id])
+                    log_changes(database, session_id, (), clock)
+                    orphaned += orphan_children(database, session_id, clock)
+                    deleted.append(session_id)
+    if deleted:
+        take_out(database, deleted)
+    return [*deleted, *orphaned]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from store.engine.database import Database, open_database
 from store.sources.base.growing import HEAD_BYTES, TAIL_BYTES
 from store.sources.base.protocol import OutlinedSource
 from store.sources.registry import source
-from store.sync import outlines, pool, units
+from store.sync import engine, outlines, pool, units
 from store.sync.engine import Sync
 from store.sync.session_rows import PreparedSession
 from store.sync.settings import Settings
@@ -265,3 +266,49 @@ def test_of_long_files_only_the_ends_are_read(tmp_path: Path) -> None:
         for name in ("source_id", "title", "workspace_root", "model", "created_at", "updated_at"):
             assert getattr(outline, name) == getattr(whole, name)
         assert len(outline.messages) < 10 < len(whole.messages)
+
+
+def copied(sample: Sample, folder: Path) -> Target:
+    """Return a target on a copy of a sample."""
+    target = sample.target()
+    assert isinstance(target.root, Path)
+    root = folder / target.root.name
+    shutil.copytree(target.root, root)
+    return Target(target.source, root)
+
+
+@pytest.mark.parametrize("kind", ["claude-code", "codex", "gemini", "pi"])
+def test_nothing_is_left_of_files_that_go_between_listing_and_reading(
+    kind: str, library: Database, tmp_path: Path
+) -> None:
+    target = copied(FIRST[kind], tmp_path)
+    stopping = Stopping()
+    Sync(
+        library, LISTED, on_progress=stopping.note, stopped=lambda: stopping.listed
+    ).run([target])
+    assert isinstance(target.root, Path)
+    for path in sorted(path for path in target.root.rglob("*") if path.is_file())[::2]:
+        path.unlink()
+    Sync(library, PLAIN, clock=lambda: 1).run([target])
+    fresh = open_database(tmp_path / "fresh.db", create=True)
+    Sync(fresh, PLAIN, clock=lambda: 1).run([target])
+    assert rows(library) == rows(fresh)
+    fresh.close()
+
+
+def test_what_is_listed_stays_while_its_folder_cannot_be_listed(
+    library: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = FIRST["codex"]
+    listed_only(library, sample)
+    session_id = next(iter(sessions(library)))
+    marks.star(library, session_id, on=True, now=6)
+    before = set(sessions(library))
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "why_unreadable", lambda root: "cannot be read: not now")
+        Sync(library, PLAIN).run([sample.target()])
+    assert set(sessions(library)) == before
+    Sync(library, PLAIN).run([sample.target()])
+    whole = sessions(library)
+    assert whole[session_id]["user"] == {"star": True}
+    assert not any(map(is_outline, whole.values())) and not outlines.are_left(library)
