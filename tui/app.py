@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from store.config import Config, Settings
     from tui.host import EveryScreen, Rewound, WayBack
+    from tui.keys.declaration import AnyCommand
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.search.model import SearchModel
@@ -83,6 +84,13 @@ class ShownToast(NamedTuple):
 def _shortened(path: re.Match[str]) -> str:
     """Return a long path without its middle."""
     return fit_middle(path[0], MOST_PATH)
+
+
+def _other_commands() -> tuple[AnyCommand, ...]:
+    """Return the commands that the first screen does without."""
+    from tui.keys.registry import OTHER_COMMANDS
+
+    return OTHER_COMMANDS
 
 
 class BackscrollApp(CommandOwner, CommandApp):
@@ -394,10 +402,10 @@ class BackscrollApp(CommandOwner, CommandApp):
     def commands(self) -> CommandTable:
         """The commands with the keys that they have now; made when they are first wanted."""
         if self._commands is None:
-            from tui.keys.registry import COMMANDS
+            from tui.keys.first_commands import FIRST_COMMANDS
             from tui.keys.table import CommandTable
 
-            self._commands = CommandTable(COMMANDS, self.settings.keys)
+            self._commands = CommandTable(FIRST_COMMANDS, self.settings.keys, _other_commands)
             take_keys(self._commands.label_of)
         return self._commands
 

@@ -8,20 +8,16 @@ from tui.dialogs.commands import DIALOG_COMMANDS
 from tui.files.commands import FILE_COMMANDS
 from tui.inspector.commands import INSPECTOR_COMMANDS
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
+from tui.keys.first_commands import FIRST_COMMANDS
 from tui.keys.names import key_label, key_name
 from tui.keys.prompt import PROMPT_COMMANDS
-from tui.main.commands import APP_COMMANDS, MAIN_COMMANDS
 from tui.search.commands import SEARCH_COMMANDS
-from tui.sessions.commands import SESSION_COMMANDS
 from tui.share.commands import SHARE_COMMANDS
 from tui.stats.commands import STATS_COMMANDS
 from tui.transcript.commands import TRANSCRIPT_COMMANDS
 from tui.tree.commands import TREE_COMMANDS
 
-COMMANDS: tuple[AnyCommand, ...] = (
-    *APP_COMMANDS,
-    *MAIN_COMMANDS,
-    *SESSION_COMMANDS,
+OTHER_COMMANDS: tuple[AnyCommand, ...] = (
     *TRANSCRIPT_COMMANDS,
     *INSPECTOR_COMMANDS,
     *TREE_COMMANDS,
@@ -34,6 +30,9 @@ COMMANDS: tuple[AnyCommand, ...] = (
     *DIALOG_COMMANDS,
     *PROMPT_COMMANDS,
 )
+"""Those that the first screen does not need."""
+
+COMMANDS: tuple[AnyCommand, ...] = (*FIRST_COMMANDS, *OTHER_COMMANDS)
 
 BY_ID: dict[str, AnyCommand] = {command.id: command for command in COMMANDS}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 from tui.keys.declaration import SCOPE_NAMES, SCOPE_PLACES, AnyCommand, Scope
@@ -19,50 +20,56 @@ def keys_of(command: AnyCommand, changed: Mapping[str, Iterable[str]]) -> tuple[
 
 
 class CommandTable:
-    """Finds commands by id, by scope and by key.
-
-    Attributes:
-        commands: All commands, in the order of their declaration.
-        by_id: The same by id.
-    """
+    """Finds commands by id, by scope and by key."""
 
     def __init__(
-        self, commands: Iterable[AnyCommand], changed: Mapping[str, Iterable[str]]
+        self, first: Iterable[AnyCommand], changed: Mapping[str, Iterable[str]],
+        rest: Callable[[], Iterable[AnyCommand]] = tuple,
     ) -> None:
         """Take the commands.
 
         Args:
-            commands: All that there are.
+            first: All commands of some scopes, or of all.
             changed: Keys from the config, by command id; an empty list takes a command's keys
                 away, and ids that no command has are ignored.
+            rest: Returns those of the other scopes; called when one of them is wanted.
         """
-        self.commands = tuple(commands)
-        self.by_id = {command.id: command for command in self.commands}
-        self._by_scope = {
-            scope: tuple(command for command in self.commands if command.scope == scope)
-            for scope in SCOPE_NAMES
-        }
-        self._changed = changed
-        self._by_key = self._bound()
+        self._first, self._rest, self._changed = tuple(first), rest, changed
+        self._by_scope = _by_scope(self._first)
+        self._by_key: dict[Scope, dict[str, AnyCommand]] = {}
 
-    def _bound(self) -> dict[Scope, dict[str, AnyCommand]]:
-        """Return the commands by key.
+    @cached_property
+    def commands(self) -> tuple[AnyCommand, ...]:
+        """All commands, in the order of their declaration."""
+        return (*self._first, *self._rest())
+
+    @cached_property
+    def by_id(self) -> dict[str, AnyCommand]:
+        """All commands by id."""
+        return {command.id: command for command in self.commands}
+
+    def _bound(self, scope: Scope) -> dict[str, AnyCommand]:
+        """Return the commands of a scope by key.
 
         A key from the config goes before another command's own key; of two commands that the
         config gives the same key, the one that is declared first has it.
         """
-        found: dict[Scope, dict[str, AnyCommand]] = {scope: {} for scope in SCOPE_NAMES}
-        for command in sorted(self.commands, key=lambda each: each.id not in self._changed):
+        found: dict[str, AnyCommand] = {}
+        for command in sorted(self.of(scope), key=lambda each: each.id not in self._changed):
             for key in with_twins(self.keys_of(command)):
-                found[command.scope].setdefault(key_name(key), command)
+                found.setdefault(key_name(key), command)
         return found
 
     def of(self, scope: Scope) -> tuple[AnyCommand, ...]:
         """Return the commands of a scope, in the order of their declaration."""
+        if scope not in self._by_scope:
+            self._by_scope = {one: () for one in SCOPE_NAMES} | _by_scope(self.commands)
         return self._by_scope[scope]
 
     def for_key(self, scope: Scope, key: str) -> AnyCommand | None:
         """Return the command that a key runs in a scope; the key as Textual names it."""
+        if scope not in self._by_key:
+            self._by_key[scope] = self._bound(scope)
         return self._by_key[scope].get(key)
 
     def why_not_here(self, key: str) -> str | None:
@@ -91,6 +98,13 @@ class CommandTable:
         """
         key = self.label_of(command_id)
         return f" · {key} {words}" if key else ""
+
+
+def _by_scope(commands: Iterable[AnyCommand]) -> dict[Scope, tuple[AnyCommand, ...]]:
+    found: dict[Scope, list[AnyCommand]] = {}
+    for command in commands:
+        found.setdefault(command.scope, []).append(command)
+    return {scope: tuple(some) for scope, some in found.items()}
 
 
 class HasCommands(Protocol):
