@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from store.engine.companions import beside
 from store.engine.database import Database, open_database
-from store.engine.snapshots import COMPANIONS, Progress, Snapshot, no_progress, write_snapshot
+from store.engine.snapshots import (
+    COMPANIONS,
+    PARTIAL,
+    Progress,
+    Snapshot,
+    no_progress,
+    write_snapshot,
+)
 from store.errors import Refused
 from store.system.clock import Clock, system_clock
 from store.system.files import AlreadyThere, made_folder, plain_name
@@ -120,6 +127,7 @@ def nightly(
     with _one_at_a_time(folder) as alone:
         if not alone:
             return None
+        _sweep(store, folder)
         database = open_database(store, write=False)
         try:
             made = back_up(database, target, progress=progress)
@@ -131,6 +139,14 @@ def nightly(
         for old in past[: -settings.keep]:
             old.unlink(missing_ok=True)
         return made
+
+
+def _sweep(store: Path, folder: Path) -> None:
+    """Delete what nightly backups that were killed have left; the caller holds the lock."""
+    start = f".{nightly_name(store, '')}".removesuffix(".db")
+    for name in os.listdir(folder):
+        if name.startswith(start) and PARTIAL in name:
+            (folder / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

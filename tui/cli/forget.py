@@ -1,6 +1,7 @@
 """Remove sessions and their subagents from the store permanently.
 
-This cannot be undone, and no later sync adds them again. The agent's own files are not changed.
+This cannot be undone, and no later sync adds them again. The agent's own files are not changed, and
+backups of the store still have them.
 Asks first; scripts use --yes.
 
 --json prints {"forgotten": [id, ...]}.

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -139,10 +140,29 @@ def test_nights_are_kept_and_the_oldest_go(library: Path, tmp_path: Path) -> Non
     # A clock that was wrong for a while neither stops the backups nor costs right ones.
     assert nightly(library, settings, clock=lambda: noon + 900 * DAY_MS) is not None
     ahead = kept_backups(library, folder)[-1]
+    left = folder / ".library-2026-01-01.db.abcd.partial-journal"
+    left.write_text("x")
     for day in (4, 5):
         assert nightly(library, settings, clock=at(noon, day)) is not None
-    assert len(kept_backups(library, folder)) == 3 and ahead.exists()
+    assert len(kept_backups(library, folder)) == 3 and ahead.exists() and not left.exists()
 
 
 def test_no_backup_without_a_folder(library: Path) -> None:
     assert nightly(library, BackupSettings()) is None
+
+
+def test_the_upkeep_makes_the_backup_of_the_night(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Takes a second: a process of its own, as the browser starts it."""
+    library.unlink()
+    open_database(library, create=True).close()  # Without sessions, it is indexed at once.
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'store = "{library}"\n[backup]\nfolder = "{tmp_path}/nights"\n')
+    hour = datetime.now(UTC).hour
+    monkeypatch.setenv("TZ", f"XXX{hour - 12:+d}")  # So that it is noon.
+    command = [sys.executable, "-m", "store.upkeep", "--once", str(library)]
+    subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    (made,) = kept_backups(library, tmp_path / "nights")
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
