@@ -115,3 +115,13 @@ async def test_the_details_open_a_file_and_the_call_closes_both(talk: Talk) -> N
         await pilot.pause()
         assert app.screen is not details and type(app.screen).__name__ != "FileScreen"
         assert app.opened_parts == ["prt_inspected_00004_0"]
+
+
+async def test_the_list_says_how_files_are_on_disk(talk: Talk, path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("one\n2\n")
+    async with details_of(talk) as (app, _, pilot):
+        await pilot.press("[", "[")
+        await workers_done(app)
+        await pilot.pause()
+        assert any("a.py" in line and "✔ as on disk" in line for line in app.lines)

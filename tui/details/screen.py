@@ -214,6 +214,8 @@ class DetailsScreen(StackedScreen):
         try:
             await self.lists.read(lambda: self.show_tab(stay=True) if self.tab in LISTS else None)
             await self.renew_edits()
+            await self.lists.compare_with_disk(
+                lambda: self.show_tab(stay=True) if self.tab == FILES else None)
         except BackscrollError as error:
             self.view.show([_told(str(error))])
 

@@ -18,17 +18,23 @@ from tui.details.touched_tables import (
     command_text,
     file_text,
 )
+from tui.files.reading import standings
 from tui.kit.blocks import Block, Text, plain
 from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import one_line
 from tui.words.touched import commands_words, files_words
 
 if TYPE_CHECKING:
+    from store.files.disk import Standing
     from store.store import Store
 
 FILES, COMMANDS = "Files", "Commands"
 SHOWN_EVERY_S = 0.2
 """While a long session is read, how often what was read so far is shown."""
+
+MOST_COMPARED = 1_000
+"""Changed files that are compared with the disk without being asked for."""
+COMPARED_AT_ONCE = 100
 
 SHARE = 5
 """Showing takes at most one part in so many of the time of reading."""
@@ -41,6 +47,7 @@ class TouchedLists:
 
     Attributes:
         found: What was read so far; None before the reading began.
+        standings: How changed files on disk are to what the session left of them, by path.
         diff: The file whose edits fill the view, with them; None while the list is shown.
     """
 
@@ -49,6 +56,7 @@ class TouchedLists:
         self._store, self._session_id = store, session_id
         self.found: Touches | None = None
         self.diff: tuple[FileRow, Edits] | None = None
+        self.standings: dict[str, Standing] = {}
         self._filters = {FILES: "", COMMANDS: ""}
         self._orders = {FILES: 0, COMMANDS: 0}
         self._shown: list[FileRow] | list[CommandUse] = []
@@ -75,6 +83,21 @@ class TouchedLists:
                 shown_at = time.monotonic()
                 wait = max(SHOWN_EVERY_S, SHARE * (shown_at - began))
         show()
+
+    async def compare_with_disk(self, show: Callable[[], object]) -> None:
+        """Find how changed files on disk are to what the session left of them.
+
+        Args:
+            show: Called with those that were compared so far.
+        """
+        found = self.found
+        if found is None:
+            return
+        keys = [row.key for row in found.files.values() if row.changes][:MOST_COMPARED]
+        for start in range(0, len(keys), COMPARED_AT_ONCE):
+            batch = keys[start : start + COMPARED_AT_ONCE]
+            self.standings |= await self._store.read(standings, self._session_id, found, batch)
+            show()
 
     async def edits_of(self, row: FileRow) -> Edits:
         """Return the changes of a file with their lines, oldest first."""
@@ -122,7 +145,8 @@ class TouchedLists:
         if tab == FILES:
             files = sorted(self.found.files.values(), key=FILE_ORDERS[self._orders[tab]].key)
             self._shown = files = self._kept(tab, files, file_text)
-            return [FileTable(self._session_id, files)] if files else [self._nothing(tab)]
+            table = FileTable(self._session_id, files, self.standings)
+            return [table] if files else [self._nothing(tab)]
         order = COMMAND_ORDERS[self._orders[tab]]
         commands = sorted(reversed(self.found.commands), key=order.key)
         self._shown = commands = self._kept(tab, commands, command_text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from store.files.disk import Standing
 from store.queries.touches import Call, CommandUse, FileRow
 from store.text.figures import home_path, moment
+from tui.files.reading import standing_run
 from tui.kit.blocks import Block, Spot
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, Value, cut, set_width, width_of
@@ -67,14 +69,17 @@ def _when(call: Call, width: int) -> Run:
 class FileTable(Block):
     """A line for each file: its path, what was done to it, lines, the newest touch."""
 
-    def __init__(self, session_id: str, rows: Sequence[FileRow]) -> None:
+    def __init__(
+        self, session_id: str, rows: Sequence[FileRow], standings: Mapping[str, Standing],
+    ) -> None:
         """Take the files.
 
         Args:
             session_id: Their session, for the links.
             rows: The files, sorted.
+            standings: How those that were compared are to the disk, by path.
         """
-        self._session_id, self.rows = session_id, rows
+        self._session_id, self.rows, self._standings = session_id, rows, standings
         self._longest = max((len(row.shown) for row in rows), default=0)
 
     def height(self, width: int) -> int:
@@ -89,6 +94,7 @@ class FileTable(Block):
         failed, marks = failed_words(row), marked_words(row)
         right: list[Run] = [(f"{failed}  ", "error")] if failed else []
         right += [(f"{marks}  ", "fork")] if marks else []
+        right += _standing(self._standings.get(row.key), width)
         right.append(_when(row.last.call, width))
         done: Run = changed or read, "text" if changed else "muted"
         middle: list[Run] = [*set_width([done], 16 if width >= WIDE else 12),
@@ -107,6 +113,14 @@ class FileTable(Block):
     def find(self, needle: str, width: int) -> list[Spot]:
         """Return the files whose path holds the needle."""
         return [at for at, row in enumerate(self.rows) if needle in row.shown.casefold()]
+
+
+def _standing(state: Standing | None, width: int) -> list[Run]:
+    """Return how a file is to the disk; its glyph alone where there is little room."""
+    if state is None or state == "unknown":
+        return []
+    words, ink = standing_run(state)
+    return [(f"{words if width >= WIDE else words[:1]}  ", ink)]
 
 
 def _newest(row: FileRow) -> Call:
