@@ -13,6 +13,7 @@ import pytest
 from store.config import Config
 from store.errors import StoreError
 from store.ids import derived_session_id
+from store.sources.base.servers import connection
 from store.sources.base.servers.connection import reason
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
@@ -186,6 +187,21 @@ def test_a_watcher_that_starts_while_the_server_is_silent_reconnects(
         postgres.start()
     assert kept.problems(library) == []
     library.close()
+
+
+def test_a_server_that_is_silent_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "CONNECT_S", 0.05)
+    monkeypatch.setattr(connection, "SILENT_S", 100.0)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = url_of(f"postgresql://me@127.0.0.1:{mute.getsockname()[1]}/x?sslmode=disable")
+        servers = connection.Servers()
+        for _ in range(2):
+            with pytest.raises(StoreError, match="does not answer"):
+                servers.moment(url)
+        mute.setblocking(False)
+        mute.accept()
+        with pytest.raises(BlockingIOError):
+            mute.accept()
 
 
 def test_words_about_servers() -> None:

@@ -14,6 +14,7 @@ import os
 import re
 import ssl
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
@@ -96,6 +97,8 @@ ANSWER_S = 5.0
 """How long a server that is only asked whether anything moved may take."""
 READ_S = 60.0
 CLOSE_S = 0.5
+SILENT_S = 0.5
+"""Seconds for which a server that did not answer is not asked again."""
 _BEGIN = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     f" SET LOCAL statement_timeout = '{READ_S:.0f}s'; SET LOCAL lock_timeout = '2s';"
@@ -175,6 +178,7 @@ class Servers:
         """Start with none."""
         self._kept: dict[ServerUrl, Any] = {}
         self._logins: dict[ServerUrl, Login] = {}
+        self._silent: dict[str, float] = {}
         self._tables: dict[ServerUrl, dict[str, Table] | None] = {}
         self._made: Counter[ServerUrl] = Counter()
         self._locks: dict[ServerUrl, AbstractContextManager[Any]] = {}
@@ -307,6 +311,8 @@ class Servers:
 
     def _connect(self, url: ServerUrl) -> Any:
         login = login_of(url)
+        if time.monotonic() < self._silent.get(url.dsn, 0.0):
+            raise ServerTrouble(url, reason(TimeoutError()))
         try:
             import_module("asyncpg")
         except ImportError:
@@ -314,6 +320,8 @@ class Servers:
         try:
             connection = _LOOP.run(_connected(login))
         except Exception as error:
+            if isinstance(error, TimeoutError):
+                self._silent[url.dsn] = time.monotonic() + SILENT_S
             hint = _NO_PASSWORD if is_of_password(error) and not login.has_password else ""
             # Without the cause: the driver's errors may quote the URL.
             words = login.without_secrets(reason(error)) + hint
@@ -525,7 +533,7 @@ async def _fetched(connection: Any, sql: str, bound: Sequence[object]) -> values
         texts = [[str(value).encode() for value in record.values()] for record in found]
         return values.Fetched(columns, texts)
     records = await connection.fetch(values.statement(sql, columns), *bound)
-    return values.Fetched(columns, [tuple(record.values()) for record in records])
+    return values.Fetched(columns, records)
 
 
 def _is_lost(error: BaseException) -> bool:
