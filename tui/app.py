@@ -567,6 +567,13 @@ class BackscrollApp(CommandOwner, CommandApp):
             mask_view(dataclasses.replace(masking_of(settings), own_rules={}))
             self.call_later(self.report, "The rules of the config are not used", error)
 
+    def redraw(self) -> None:
+        """Draw the whole screen anew, whatever the terminal shows."""
+        if hasattr(signal, "SIGWINCH"):
+            # The driver forgets what the terminal shows, as it does at a new size.
+            signal.raise_signal(signal.SIGWINCH)
+        self.refresh(layout=True)
+
     def switch_theme(self) -> None:
         """Switch between the dark and the light theme."""
         self.theme = "backscroll-light" if self.current_theme.dark else "backscroll-dark"

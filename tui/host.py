@@ -264,6 +264,10 @@ class EveryScreen(Host, Protocol):
         """Switch between the dark and the light theme."""
         ...
 
+    def redraw(self) -> None:
+        """Draw the whole screen anew."""
+        ...
+
     async def save_picture(self) -> None:
         """Save what the screen shows as a picture and as text."""
         ...

@@ -16,7 +16,7 @@ from tui.terminal.output import MOST_AHEAD
 
 QUESTION, ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 SIZE = 120, 40
-DOWN, PAGE_DOWN, QUIT = b"\x1b[B", b"\x1b[6~", b"\x11"
+DOWN, PAGE_DOWN, REDRAW, QUIT = b"\x1b[B", b"\x1b[6~", b"\x0c", b"\x11"
 HELD = 60
 STEP_BYTES = 2_000
 BYTES_OF_A_READ = 400
@@ -70,6 +70,9 @@ def test_keys_that_are_held_are_all_heeded_and_the_last_is_seen(tmp_path: Path) 
         slow.read_until(" keys")
         terminal.send(DOWN * (HELD - 1))
         assert slow.read_until(f"▌○ Session {3 * (HELD - 1)} ") < STEP_BYTES * HELD
+        slow.screen.reset()  # As if another program had cleared it.
+        terminal.send(REDRAW)
+        assert slow.read_until(" keys") < SCREEN_BYTES
 
 
 def test_it_ends_though_nothing_is_answered_and_leaves_no_backlog(tmp_path: Path) -> None:
