@@ -308,7 +308,6 @@ def _begun_alike(
     fact = _BEGINS + ids[0]
     depends.facts.append(Fact(fact, name, json.dumps([len(ids), ids[-1]])))
     depends.wants.add(fact)
-    depends.looked.append(FileStamp.now(above))
     told = {one.session: json.loads(one.value) for one in library.facts(fact)}
     told.pop(name, None)
     for other in folder.beginnings.alike(above, ids[0], name):
@@ -327,11 +326,11 @@ def _begun_alike(
 
 
 class Beginnings:
-    """Which message each conversation begins with."""
+    """Which message each conversation begins with; read once while none comes or goes."""
 
     def __init__(self) -> None:
         """Start with none read."""
-        self._known: dict[str, tuple[FileStamp, str | None]] = {}
+        self._folders: dict[str, tuple[FileStamp, dict[str, str | None]]] = {}
 
     def alike(self, above: str, first: str, name: str) -> list[str]:
         """Return the names of other conversations that begin with a message.
@@ -341,21 +340,27 @@ class Beginnings:
             first: The message's id.
             name: The conversation that they are other than.
         """
-        return [entry.name for entry in entries_of(above) if entry.name != name
-                and self._first(os.path.join(entry.path, MAIN)) == first]  # fmt: skip
+        stamp = FileStamp.now(above)
+        known = self._folders.get(above)
+        if known is None or known[0] != stamp:
+            before = known[1] if known is not None else {}
+            known = stamp, {entry.name: before.get(entry.name) for entry in entries_of(above)}
+            self._folders[above] = known
+        found = known[1]
+        for each in [other for other, told in found.items() if told is None and other != name]:
+            found[each] = _first_in(os.path.join(above, each, MAIN))
+        found[name] = first
+        return [other for other, told in found.items() if told == first and other != name]
 
-    def _first(self, path: str) -> str | None:
-        stamp = FileStamp.now(path)
-        if stamp.inode == 0:
-            return None
-        if self._known.get(path, (None, None))[0] != stamp:
-            try:
-                with open_regular(path) as file:
-                    said = _said(records_of(file.read(_HEAD)))
-            except OSError:
-                return None
-            self._known[path] = stamp, said[0] if said else None
-        return self._known[path][1]
+
+def _first_in(path: str) -> str | None:
+    """Return which message a conversation begins with; None where it is not there, or empty."""
+    try:
+        with open_regular(path) as file:
+            said = _said(records_of(file.read(_HEAD)))
+    except OSError:
+        return None
+    return said[0] if said else None
 
 
 def _said_in(path: str, depends: Depends) -> list[str]:
