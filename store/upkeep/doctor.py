@@ -111,6 +111,12 @@ class Patient:
         """The store's file."""
         return real_path(self.database.path)
 
+    def fixes(self, does: str) -> str:
+        """Return the way out of what ``--fix`` mends, which it does in a library only."""
+        if self.is_own:
+            return f"`backscroll doctor --fix` {does}"
+        return "the file belongs to another program, which is left to mend it"
+
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
         return self.database.connection.execute(sql, values).fetchall()
@@ -202,8 +208,8 @@ def _orphans(patient: Patient) -> Iterator[Finding]:
             continue
         ((count,),) = patient.rows(count_sql)
         if count:
-            yield Finding("orphans", f"{count:,} {words}", "`backscroll doctor --fix` corrects it",
-                          count, patient.change(mending) if patient.is_own else None)
+            yield Finding("orphans", f"{count:,} {words}", patient.fixes("corrects it"), count,
+                          patient.change(mending) if patient.is_own else None)
     pending = " AND s.id NOT IN (SELECT session_id FROM session_links)" if patient.is_own else ""
     ((count,),) = patient.rows(
         "SELECT count(*) FROM chat_sessions s WHERE s.parent_id IS NOT NULL AND NOT EXISTS"
@@ -225,8 +231,9 @@ def _rollups(patient: Patient) -> Iterator[Finding]:
     some = ", ".join(stale[:3]) + (" and others" if len(stale) > 3 else "")
     yield Finding(
         "rollups", f"{len(stale):,} sessions have other sums than their messages ({some})",
-        "`backscroll doctor --fix` counts them again", len(stale),
-        mend if patient.is_own else None)
+        patient.fixes("counts them again"), len(stale),
+        # Another program may count by a rule of its own.
+        mend if patient.is_own else None, is_note=not patient.is_own)
 
 
 def _recount(db: Database, sessions: list[str], now: int) -> None:
@@ -382,7 +389,7 @@ def _running(patient: Patient) -> Iterator[Finding]:
         yield Finding(
             "running sessions", f"{len(dead):,} sessions are stored as running, and their processes"
             f" have ended ({', '.join(dead[:3])})",
-            "`backscroll doctor --fix` stores that they were interrupted", len(dead),
+            patient.fixes("stores that they were interrupted"), len(dead),
             (lambda: in_transaction(patient.database, _interrupt, dead, patient.clock()))
             if patient.is_own else None)
     if not patient.is_own:

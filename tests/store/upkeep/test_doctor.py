@@ -142,3 +142,18 @@ def test_what_a_killed_backup_left(library: Path) -> None:
 def test_free_space(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("U", (), {"free": 1000}))
     assert found_in(library) == ["free space"]
+
+
+def test_a_file_of_another_program_is_only_examined(library: Path, sql: Sql) -> None:
+    sql(library, "PRAGMA application_id = 0")
+    sql(library, "UPDATE chat_sessions SET prompt_tokens = 7 WHERE id IN"
+        " (SELECT session_id FROM chat_messages WHERE role = 'assistant')")
+    sql(library, "UPDATE chat_parts SET session_id = 'elsewhere' WHERE rowid % 5 = 0")
+    library.chmod(0o644)
+    before = sql(library, "SELECT * FROM chat_sessions ORDER BY id")
+    done = examine_file(library, fix=True)
+    assert [(one.check, one.is_note) for one in done.findings] == [
+        ("orphans", False), ("rollups", True)]
+    assert all("another program" in one.way_out and not one.mended for one in done.findings)
+    assert sql(library, "SELECT * FROM chat_sessions ORDER BY id") == before
+    assert stat.S_IMODE(library.stat().st_mode) == 0o644
