@@ -91,10 +91,14 @@ def effect_of(data: Mapping[str, Any], number: int, *, prose: bool = False) -> E
     return Effect(before, made, apply=_applying(file, arguments, beside, edits))
 
 
-def text_read(data: Mapping[str, Any]) -> str | None:
+def text_read(data: Mapping[str, Any], *, plain: bool = False) -> str | None:
     """Return the whole text that a call read; None for a part of it, or where that is not known.
 
-    Only results that say that they are whole count.
+    A result that numbers its lines does not say whether the last one has a newline: it gets one.
+
+    Args:
+        data: The decoded part.
+        plain: Whether results of this agent are a file's text and nothing else.
     """
     file = as_dict(as_dict(details_of(data).get("structured")).get("file"))
     text = file.get("content")
@@ -102,30 +106,53 @@ def text_read(data: Mapping[str, Any]) -> str | None:
         whole = file.get("numLines") == file.get("totalLines") is not None
         return text if whole else None
     output = data.get("output")
-    if isinstance(output, str) and not any(name in _arguments(data) for name in _RANGES):
-        return _numbered_text(output)
-    return None
+    if any(name in _arguments(data) for name in _RANGES):
+        return None
+    if isinstance(output, dict):
+        whole = output.get("was_truncated") is False and output.get("offset", 0) == 0
+        text = output.get("content")
+        return text if whole and isinstance(text, str) else None
+    if not isinstance(output, str):
+        return None
+    numbered = _numbered_text(output)
+    if numbered is not None or not plain:
+        return numbered
+    short = len(output) <= MOST_READ and output.count("\n") < MOST_LINES_READ
+    return output if short and not _CUT.search(output) else None
 
 
-_WHOLE = re.compile(
-    r"<(?:file|content)>\n(?P<lines>.*?)\n*\(End of file - total \d+ lines\)\n?</(?:file|content)>",
-    re.S,
-)
-_NUMBERED = re.compile(r"0*(\d+)(?:\| |: |\|$|:$)")
+MOST_READ, MOST_LINES_READ = 20_000, 1_000
+"""Characters and lines of a reading that says nothing of its end and still counts as whole:
+agents cut longer ones."""
+_CUT = re.compile(r"truncated|<system-reminder>|\[\.\.\.|\bShowing lines\b|\bmore lines\b", re.I)
+_END = re.compile(r"\n*\((?:End of file - total|File has) \d+ lines(?: total\.)?\)\s*$")
+_WRAPPED = re.compile(r"<(file|content)>\n(?P<lines>.*?)\n*</\1>", re.S)
+_HEADED = re.compile(r"Here's the result of running `cat -n` on [^\n]*:\n")
+_NUMBERED = re.compile(r" {0,8}0*(\d{1,9})(?:\u2192|\t|\| ?|: | \| |[:|]?$)")
 
 
 def _numbered_text(output: str) -> str | None:
-    """Return the text of a result that numbers all lines of a file and says where it ends."""
-    found = _WHOLE.search(output)
-    if found is None:
+    """Return the text of a result that numbers all lines of a file; None for other results."""
+    wrapped = _WRAPPED.search(output)
+    body = wrapped["lines"] if wrapped is not None else output
+    body = body.partition("\n\n<system-reminder>")[0]
+    headed = _HEADED.match(body)
+    body = body[headed.end() :] if headed is not None else body
+    ended = _END.search(body)
+    body = (body[: ended.start()] if ended is not None else body).removesuffix("\n")
+    rows = body.split("\n")
+    if ended is None and (len(rows) >= MOST_LINES_READ or len(body) > MOST_READ):
         return None
     lines = []
-    for number, line in enumerate(found["lines"].split("\n"), 1):
+    for number, line in enumerate(rows, 1):
         head = _NUMBERED.match(line)
         if head is None or head[1] != str(number):
             return None
         lines.append(line[head.end() :])
-    return "\n".join(lines) + "\n"
+    # An empty last line is what follows the last newline, where a tool numbers that too.
+    if len(lines) > 1 and not lines[-1] and ended is None:
+        lines.pop()
+    return "\n".join([*lines, ""])
 
 
 def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:

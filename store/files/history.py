@@ -18,6 +18,7 @@ from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.files.copies import Copy, NoCopy, copies_of
 from store.files.effects import DoesNotFit, Effect, effect_of, text_read
+from store.queries import sessions
 from store.queries.touches import FileRow, FileUse, Places, Touches, touches
 from store.text.stored_json import as_dict
 
@@ -122,11 +123,13 @@ class SessionFiles:
         touches: All that its calls touched.
         files: By resolved path.
         order: Each message's place.
+        plain_readings: Whether what its agent's reading tools return is a file's text alone.
     """
 
     touches: Touches
     files: dict[str, SessionFile]
     order: Mapping[str, int]
+    plain_readings: bool = False
 
     @property
     def places(self) -> Places:
@@ -158,7 +161,13 @@ def session_files(db: Database, session_id: str, found: Touches | None = None) -
         file = files.setdefault(copy.key, SessionFile(_empty_row(copy.key, root)))
         file.copies.append(copy)
     order = {place.message_id: at for at, place in enumerate(found.places.messages)}
-    return SessionFiles(found, files, order)
+    own = sessions.get(db, session_id)
+    source = as_dict(decoded(own.metadata_json).get("source")) if own is not None else {}
+    return SessionFiles(found, files, order, source.get("kind") in _PLAIN_READERS)
+
+
+_PLAIN_READERS = frozenset({"gemini", "qwen", "pi", "copilot", "droid"})
+"""Sources whose reading tools return a file's text and nothing around it."""
 
 
 def _empty_row(key: str, root: str) -> FileRow:
@@ -195,7 +204,7 @@ def _points_of(
     uses += [use for _, use in file.arrivals]
     parts = _parts_of(db, {use.call.part_id for use in uses})
     uses.sort(key=lambda use: _order_of(use, of, parts))
-    walk = _Walk(parts, prose=of.places.prose)
+    walk = _Walk(parts, prose=of.places.prose, plain=of.plain_readings)
     arrived = {id(use): source for source, use in file.arrivals}
     waiting = _Waiting(file.copies, of.order, parts)
     for use in uses:
@@ -300,8 +309,8 @@ class _Waiting:
 class _Walk:
     """Goes through a file's calls and keeps what is known of its content."""
 
-    def __init__(self, parts: Mapping[str, _Part], *, prose: bool) -> None:
-        self._parts, self._prose = parts, prose
+    def __init__(self, parts: Mapping[str, _Part], *, prose: bool, plain: bool) -> None:
+        self._parts, self._prose, self._plain = parts, prose, plain
         self._now = UNKNOWN
         self._kept = 0
         self.points: list[Point] = []
@@ -327,7 +336,7 @@ class _Walk:
         part = self._parts.get(use.call.part_id)
         data = part.data if part is not None else {}
         if not use.is_change:
-            whole = text_read(data)
+            whole = text_read(data, plain=self._plain)
             if whole is not None:
                 source = f"the file as read in turn {use.call.place.turn}"
                 self._said(Content("read", as_bytes(whole), source=source), use, None)
@@ -368,9 +377,11 @@ class _Walk:
             use: The call; None behind the last one.
             at: When it was made, where that is known.
         """
-        if self._now.says_as(said):
-            if self._now.origin == "replayed" and said.origin in ("copy", "recorded"):
-                # What was made again is what the copy holds.
+        seen = self._now.origin in ("read", "replayed")
+        if self._now.says_as(said) or (_nearly_same(self._now, said) and (
+                seen or said.origin == "read")):
+            if seen and said.origin in ("copy", "recorded"):
+                # What was read or made again is what the copy holds.
                 self._now = said
                 if self.points:
                     self.points[-1] = replace(self.points[-1], content=said)
@@ -431,6 +442,17 @@ class _Walk:
                 self._kept -= len(point.content.body)
                 much = replace(UNKNOWN, source="there are too many large versions to keep")
                 self.points[place] = replace(point, content=much)
+
+
+def _nearly_same(one: Content, other: Content) -> bool:
+    """Return whether two contents differ in what a reading tool may leave out at most."""
+    if one.body is None or other.body is None:
+        return False
+    return _as_read(one.body) == _as_read(other.body)
+
+
+def _as_read(body: bytes) -> bytes:
+    return body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip(b"\n")
 
 
 def _kind_of(use: FileUse) -> PointKind:

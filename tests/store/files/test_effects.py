@@ -113,8 +113,25 @@ def test_a_person_changed_the_edit() -> None:
     (call("read", {"filePath": "a", "offset": 1}, output="<content>\n1: x\n\n(End of file - total"
           " 1 lines)\n</content>"), None),
     (call("read", {"filePath": "a"}, output="x"), None),
+    (call("view", {"file_path": "a"}, output="<file>\n     1|x\n     2|y\n</file>\n"), "x\ny\n"),
+    (call("read_file", {"path": "a"}, output="1 | x\n\n(File has 1 lines total.)"), "x\n"),
+    (call("Read", {"file_path": "a"}, output="     1\u2192x\n     2\u2192\n\n<system-reminder>"),
+     "x\n"),
+    (call("Read", {"file_path": "a"}, output="1\tx\n3\ty"), None),
+    (call("Read", {"file_path": "a"}, output="2\tx\n3\ty"), None),
+    (call("Read", {"file_path": "a"}, output={"content": "x", "was_truncated": False}), "x"),
+    (call("Read", {"file_path": "a"}, output={"content": "x", "was_truncated": True}), None),
 ])  # fmt: skip
 def test_only_a_reading_that_says_that_it_is_whole_counts(
     data: dict[str, Any], text: str | None
 ) -> None:
     assert text_read(data) == text
+
+
+@pytest.mark.parametrize(("output", "text"), [
+    ("x\n", "x\n"), ("x\n" * 1_500, None), ("[... output truncated ...]\nx\n", None),
+])  # fmt: skip
+def test_a_plain_reading_counts_where_it_is_short(output: str, text: str | None) -> None:
+    data = call("read_file", {"path": "a"}, output=output)
+    assert text_read(data) is None
+    assert text_read(data, plain=True) == text

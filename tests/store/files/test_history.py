@@ -101,6 +101,24 @@ def test_a_change_by_something_else_is_a_point(talk: Talk) -> None:
     ]  # fmt: skip
 
 
+def test_a_reading_without_the_last_newline_is_no_change(talk: Talk) -> None:
+    read = call("Read", {"file_path": A}, output="1\ta\n2\tb")
+    talk.message("user", text("One"))
+    talk.message("assistant", write("a\r\nb"), read, edit("a", "1"))
+    assert [(kind, body) for kind, _, body in states(talk)] == [
+        ("found", None), ("write", b"a\r\nb"), ("edit", b"1\r\nb"),
+    ]  # fmt: skip
+
+
+def test_a_reading_is_what_the_first_edit_is_made_in(talk: Talk) -> None:
+    read = call("Read", {"file_path": A}, output="a\nb\n")
+    talk.message("user", text("One"))
+    talk.message("assistant", read, edit("a", "1"))
+    assert [origin for _, origin, _ in states(talk)] == ["unknown", "unknown"]
+    source(talk, "droid", Path("/nowhere"))
+    assert states(talk) == [("found", "read", b"a\nb\n"), ("edit", "replayed", b"1\nb\n")]
+
+
 def test_a_moved_file_keeps_its_content(talk: Talk) -> None:
     talk.message("user", text("One"))
     talk.message("assistant", write("a"), call("move_file", {"source": A, "destination": B}),
@@ -203,7 +221,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.mark.parametrize(("kind", "expected"), [
     # Compared by hand with the agents' files.
-    ("claude-code", [("found", "read"), ("edit", "replayed"), ("seen", "copy"), ("edit", "copy")]),
+    ("claude-code", [("found", "copy"), ("edit", "replayed"), ("seen", "copy"), ("edit", "copy")]),
     ("kimi", [("found", "copy"), ("edit", "copy")]),
     ("opencode", [("found", "recorded"), ("edit", "recorded")]),
 ])  # fmt: skip
