@@ -28,6 +28,7 @@ from store.sync.engine import Sync
 from store.sync.jsontext import json_text
 from store.sync.progress import Progress, Summary
 from store.sync.roots import roots_from_arguments
+from store.sync.server_places import last_place
 from store.sync.settings import Settings
 from store.sync.targets import StoreTarget, Target, classify, default_targets
 from store.sync.wanted import Wanted
@@ -214,7 +215,8 @@ def _known_server(
     if not options.watch or not isinstance(root, ServerUrl) or not path.exists():
         return None
     with contextlib.closing(open_database(path, write=False)) as database:
-        kinds = units.kinds_of(database, root) if database.form.name == "own" else set()
+        own = database.form.name == "own"
+        kinds = units.kinds_of(database, last_place(database, root)) if own else set()
     return next((Target(one, root) for one in sources if one.kind in kinds), None)
 
 

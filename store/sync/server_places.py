@@ -36,16 +36,27 @@ def known_place(
     """
     if database.form.name != "own" or not _has_table(database.connection):
         return url
-    row = database.connection.execute(
-        "SELECT identity, place FROM source_servers WHERE root = ? ORDER BY rowid DESC", (url.text,)
-    ).fetchone()
-    identity = _identity(source, url)
+    row, identity = _last(database, url), _identity(source, url)
     if identity is None or (row is not None and row[0] == identity):
         return url if row is None else url.known_as(row[1])
     place = _place_of(database.connection, identity, url)
     if write:
         _note(database, source.kind, url, identity, place)
     return url.known_as(place)
+
+
+def last_place(database: Database, url: ServerUrl) -> ServerUrl:
+    """Return a URL under the name by which the library knew its database the last time."""
+    row = _last(database, url) if _has_table(database.connection) else None
+    return url if row is None else url.known_as(row[1])
+
+
+def _last(database: Database, url: ServerUrl) -> tuple[str, str] | None:
+    """Return the identity and the place of the database that a URL led to the last time."""
+    row: tuple[str, str] | None = database.connection.execute(
+        "SELECT identity, place FROM source_servers WHERE root = ? ORDER BY rowid DESC", (url.text,)
+    ).fetchone()
+    return row
 
 
 def is_settled(database: Database, source: Source, url: ServerUrl) -> bool:

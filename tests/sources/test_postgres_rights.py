@@ -164,10 +164,14 @@ def test_a_watcher_that_starts_while_the_server_is_silent_reconnects(
 ) -> None:
     url, path = url_of(hub_server.url), tmp_path / "s.db"
     library = server_rows.synced(HubSource(), url, path).database
+    other = url_of(hub_server.guarded_url)
+    server_rows.synced(HubSource(), other, path)
     options = watching._parser().parse_args(["--watch", "--store", str(path)])
-    options.roots = [url]
     postgres.stop()
     try:
+        options.roots = [other]
+        assert watching._targets(options, Config())()[0].root == other
+        options.roots = [url]
         (target,) = watching._targets(options, Config())()
         assert (target.source.kind, target.root) == ("hub", url)
         options.watch = False

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from store.engine.database import open_database
-from store.sync.process import Event, SyncProcess, Watching
+from store.sync.process import Event, Server, SyncProcess, Watching
 from tui.live.syncing import Syncing
 
 HERE = Path(__file__).parents[2]
@@ -106,3 +106,20 @@ async def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> No
         assert (synced["event"], synced["synced"]) == ("synced", 1)
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
+
+
+def test_a_server_stays_in_sight_as_long_as_it_cannot_be_read(tmp_path: Path) -> None:
+    shown: list[str] = []
+    syncing = Syncing(
+        tmp_path / "s.db", lambda words: None, lambda summary, error: None, servers=shown.append
+    )
+    url = "postgresql://me@db.example.org/hub"
+    for event in (
+        Server(url, "cannot be reached: Connection refused", 1_000), Watching(),
+        Server(url, "is starting up or shutting down: x", 1_000), Server(url, None, 1_000),
+    ):  # fmt: skip
+        syncing._heed(event)
+    place = "db.example.org/hub"
+    assert shown[0].startswith(f"{place} cannot be reached since 1970-01-01 ")
+    assert shown[1].startswith(f"{place} is starting up or shutting down since 1970-01-01 ")
+    assert shown[2:] == [""]
