@@ -13,7 +13,9 @@ from store.engine.database import open_database
 from store.store import Store
 from tests.store.files.test_effects import beside, call
 from tests.tui.inspected import Talk, text
+from tests.tui.seeded import SESSION, Said, make_store
 from tests.tui.test_details import DetailsApp, details_of
+from tests.tui.verbs_app import running
 from tests.tui.workers import workers_done
 from tui.files.screen import FileScreen, SaveCopyScreen
 
@@ -125,3 +127,21 @@ async def test_the_list_says_how_files_are_on_disk(talk: Talk, path: Path) -> No
         await workers_done(app)
         await pilot.pause()
         assert any("a.py" in line and "✔ as on disk" in line for line in app.lines)
+
+
+async def test_a_key_leads_from_an_edit_in_the_transcript_to_its_file(tmp_path: Path) -> None:
+    edit = call("Write", {"file_path": "/nowhere/a.py", "content": "one\n"})
+    said = [Said("user", [text("Fix it")]), Said("assistant", [text("I will"), edit, text("Done")])]
+    async with running(make_store(tmp_path / "s.db", said)) as run:
+        await run.open(SESSION)
+        await run.press("{", "-")
+        await workers_done(run.app)
+        screen = run.app.screen
+        assert isinstance(screen, FileScreen) and screen.file is not None
+        assert screen.file.key == "/nowhere/a.py"
+        await run.press("f")
+        assert run.app.screen is not screen
+        await run.press("enter")
+        await workers_done(run.app)
+        assert run.app.screen is run.app.main
+        assert run.told[-1].startswith("Forked")

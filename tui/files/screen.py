@@ -155,8 +155,6 @@ class FileScreen(StackedScreen):
 
     async def fork(self) -> None:
         """Fork the session after the point's message, or before the checkpoint of the line."""
-        from tui.verbs.forking import fork_at
-
         file, link = self.file, self.view.line.link
         message_id = self.fork_message()
         if file is None or message_id is None:
@@ -165,7 +163,15 @@ class FileScreen(StackedScreen):
         if before and link is not None and link.part_id:
             # A checkpoint of a call: what is before the call's message is kept.
             message_id, before = file.before.get(message_id, message_id), False
-        await asking(self, fork_at(self.host, file.session_id, message_id, before=before))
+        await asking(self, self._fork(file.session_id, message_id, before=before))
+
+    async def _fork(self, session_id: str, message_id: str, *, before: bool) -> None:
+        from tui.verbs.forking import fork_at
+
+        if await fork_at(self.host, session_id, message_id, before=before):
+            self.dismiss()
+            if self._below is not None:
+                self._below.dismiss()
 
     def fork_message(self) -> str | None:
         """Return the message of the line's checkpoint, or of the point; None without one."""

@@ -39,7 +39,7 @@ class Done(NamedTuple, Generic[T]):
     value: T
 
 
-async def asking(widget: Widget, work: Coroutine[Any, Any, None]) -> None:
+async def asking(widget: Widget, work: Coroutine[Any, Any, object]) -> None:
     """Run a verb that may ask the user; return when its dialog is shown, or when it is done.
 
     The dialog releases the key, so keys that were typed ahead are for the dialog.

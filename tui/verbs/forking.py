@@ -29,8 +29,8 @@ def _preview(
 
 async def fork_at(
     host: Host, session_id: str, message_id: str, *, before: bool = False
-) -> None:
-    """Preview a fork; once it is confirmed, make it and open it.
+) -> bool:
+    """Preview a fork; once it is confirmed, make it and open it. Return whether it was made.
 
     Args:
         host: The app.
@@ -45,7 +45,7 @@ async def fork_at(
         )
     except BackscrollError as error:
         refuse(host, error)
-        return
+        return False
     draft = preview.prompt
     while True:
         wanted = await host.push_screen_wait(_dialog(preview, draft, before=before))
@@ -53,12 +53,12 @@ async def fork_at(
             break
         draft = _edited(host, draft or "")
     if not wanted:
-        return
+        return False
     done = await perform(
         host, fork, session_id, message_id, before=before, draft=draft, ids=store.ids
     )
     if done is None:
-        return
+        return False
     made = done.value.session_id
     host.open_session(made)
     if before and draft:
@@ -69,6 +69,7 @@ async def fork_at(
         report_done(host, f"forked {quoted(preview.title)}{hint}")
     else:
         report_done(host, f"forked {quoted(preview.title)}")
+    return True
 
 
 def _edited(host: Host, text: str) -> str:
