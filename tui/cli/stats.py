@@ -38,7 +38,7 @@ without any. With --windows, a window has "agent", "name", "limit", "start",
 spreadsheet would take for a formula begins with an apostrophe.
 
 --store without a path shows what the store itself takes: the sizes of its files, its rows, and
-SQLite's settings; `BACKSCROLL_STORE=PATH` or a second --store names another one. With --json:
+SQLite's settings; a second --store PATH names another one. With --json:
 {"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
 "free_on_disk", "rows": {table: count}, "pragmas": {name: value}}.
 """
