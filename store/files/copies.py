@@ -52,7 +52,8 @@ class Copy:
         kept_by: The agent's name, and what it calls its copies.
         name: The copy's name there.
         at: When it was made, epoch ms; None where ``message_id`` says it.
-        message_id: It was made before this message's calls.
+        message_id: It was made before this message's calls; where nothing says when, it was made
+            behind all calls.
         part_id: It was made before this call.
         read: Returns the content, None where there was no file; raises ``NoCopy``.
     """
@@ -211,6 +212,9 @@ def _opencode(db: Database, of: Places, path: Path, keys: list[str]) -> Iterator
     repository = _repository_with(path.parent / "snapshot", trees[0][1]) if trees else None
     if repository is None:
         return
+    last = _last_tree(db, trees[-1][0])
+    if last is not None:
+        trees.append(("", last))
     root = of.root.rstrip("/") + "/"
     for key in keys:
         for message_id, tree in trees:
@@ -218,6 +222,20 @@ def _opencode(db: Database, of: Places, path: Path, keys: list[str]) -> Iterator
                 yield Copy(key, "opencode's snapshots", tree[:12],
                            partial(_in_tree, repository, tree, key[len(root) :]),
                            message_id=message_id)
+
+
+def _last_tree(db: Database, message_id: str) -> str | None:
+    """Return the tree at the end of an answer, which only its records name."""
+    found = None
+    for record in originals.records_of_message(db, message_id):
+        if '"step-finish"' in record:
+            try:
+                data = as_dict(as_dict(loads(record)).get("data"))
+            except DamagedJson:
+                continue  # Cut off, or not by the agent.
+            if data.get("type") == "step-finish" and isinstance(data.get("snapshot"), str):
+                found = data["snapshot"]
+    return found
 
 
 def _repository_with(folder: Path, name: str) -> Repository | None:

@@ -21,6 +21,8 @@ MOST_BYTES = 64 << 20
 """Larger objects are not read."""
 _MOST_PACKS = 200
 _MOST_INDEX = 256 << 20
+_SMALL, _MOST_KNOWN = 1 << 16, 1_000
+"""Bytes of an object, and objects, that are kept: the trees of two answers are mostly the same."""
 _MOST_DELTAS = 64
 """Git itself makes chains of at most 50."""
 _NAME = re.compile(r"[0-9a-f]{40}")
@@ -40,6 +42,7 @@ class Repository:
         self._objects = folder / "objects"
         self._follows = alternates
         self._bases = 0
+        self._known: dict[str, tuple[str, bytes]] = {}
 
     def file_at(self, name: str, path: str) -> bytes | None:
         """Return a file's content in a commit or tree; None where it is not in it.
@@ -75,6 +78,8 @@ class Repository:
         Raises:
             NoObject: It is missing, damaged or too large.
         """
+        if name in self._known:
+            return self._known[name]
         if not _NAME.fullmatch(name):
             raise NoObject("no name of an object")
         found = self._found(name)
@@ -84,6 +89,8 @@ class Repository:
         made = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(body)) + body, usedforsecurity=False)
         if made.hexdigest() != name:
             raise NoObject(f"the object {name} is damaged")
+        if len(body) <= _SMALL and len(self._known) < _MOST_KNOWN:
+            self._known[name] = found
         return found
 
     def _found(self, name: str) -> tuple[str, bytes] | None:

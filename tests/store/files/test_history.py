@@ -188,6 +188,10 @@ def test_the_snapshots_of_opencode(talk: Talk, tmp_path: Path) -> None:
     talk.message("assistant", text("Done"), snapshot_id=second)
     source(talk, "opencode", tmp_path / "opencode.db")
     assert states(talk) == [("found", "copy", b"a"), ("edit", "copy", b"c")]
+    last = talk.message("assistant", edit("nothing", "x"), snapshot_id=second)
+    third = add_tree(folder, b"d")
+    talk.records(last, json.dumps({"data": {"type": "step-finish", "snapshot": third}}))
+    assert states(talk)[2:] == [("edit", "copy", b"d")]
 
 
 def test_the_checkpoints_of_gemini(talk: Talk, tmp_path: Path) -> None:
