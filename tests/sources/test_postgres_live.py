@@ -322,13 +322,13 @@ def test_what_a_poll_waits_for_is_said_and_adds_no_pause(
             async with writer.transaction():
                 await writer.execute("LOCK TABLE parts IN ACCESS EXCLUSIVE MODE")
                 await writer.execute(PART, "prt_0000b00000001", text("more"))
+                # Another write makes the poll list the sessions, which meets the lock.
+                await asyncio.to_thread(hub_server.execute, "CREATE TABLE unrelated (id text)")
                 said = await asyncio.to_thread(watcher.until, "server")
                 assert said["server"] == str(url)
                 assert said["reason"] == "waits for the table parts, which the migration has locked"
             await writer.close()
 
-        # Any other write makes the poll list the sessions, which meets the lock.
-        hub_server.execute("CREATE TABLE unrelated (id text)")
         asyncio.run(locked())
         assert watcher.until("server")["reason"] is None
         assert watcher.until("synced")["synced"] == 1
