@@ -475,3 +475,17 @@ def test_of_several_copies_each_is_under_the_one_it_went_on_from(tmp_path: Path)
     links = {name: one.lineage and one.lineage.parent_source_id for name, one in drafts.items()}
     assert links == {"first": None, "second": "first", "third": "second"}
     assert [one.inherited_from for one in drafts["third"].messages] == ["m0", "m1", "m2", None]
+
+
+def test_an_older_session_depends_on_none_that_begins_otherwise(tmp_path: Path) -> None:
+    names = [f"session_20261128_10440{nth}_{nth:08x}" for nth in range(3)]
+    for name, first in zip(names, "aab", strict=True):
+        grown.write_lines(tmp_path / name / "messages.jsonl", [
+            {"role": "user", "content": "go", "message_id": first},
+            {"role": "assistant", "content": "ok", "message_id": f"{first}2"}])  # fmt: skip
+        (tmp_path / name / "meta.json").write_text(json.dumps({"session_id": name}))
+    source = VibeSource()
+    readings = {unit.key: source.read(tmp_path, unit) for unit in source.units(tmp_path, [])}
+    others = {key: {Path(one.path).parent.name for one in reading.looked} - {Path(key).name}
+              for key, reading in readings.items()}  # fmt: skip
+    assert [*others.values()] == [set(), {names[0]}, set()]

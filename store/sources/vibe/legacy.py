@@ -28,11 +28,13 @@ from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.vibe.session import KIND, model_of, used
 from store.sources.vibe.snapshot import META
-from store.system.paths import read_regular
+from store.system.paths import open_regular, read_regular
 
 MESSAGES = f"messages{LINES}"
 _BEGINS = "begins:"
 """Begins the fact of the first message of a session, for those that copied it."""
+_HEAD = 256 * 1024
+"""How far into a file its first message is looked for."""
 _ERROR, _CANCELLED = "<tool_error>", "<user_cancellation>"
 _NOT_KEPT = frozenset({"config", "system_prompt", "tools_available"})
 
@@ -43,6 +45,7 @@ class Family:
     def __init__(self) -> None:
         """Start with nothing read."""
         self._ids: dict[str, tuple[FileStamp, list[str]]] = {}
+        self._roots: dict[str, tuple[FileStamp, dict[str, str | None]]] = {}
 
     def original(
         self, path: str, ids: list[str], library: Library, depends: Depends
@@ -57,18 +60,14 @@ class Family:
         """
         folder = os.path.dirname(path)
         root = os.path.dirname(folder)
-        depends.looked.append(FileStamp.now(root))
         found: list[tuple[int, str, list[str]]] = []
         here: set[str] = set()
-        for entry in entries_of(root):
-            own = os.path.join(entry.path, MESSAGES)
-            if entry.path == folder or not os.path.isfile(own):
-                continue
-            theirs = self._of(own, depends)
-            name = _session_id(entry.path)
+        # Names of folders begin with the time at which the session began.
+        for each in self._earlier(root, os.path.basename(folder), ids[0]):
+            theirs = self._of(os.path.join(root, each, MESSAGES), depends)
+            name = _session_id(os.path.join(root, each))
             here.add(name)
-            # Names of folders begin with the time at which the session began.
-            if entry.name < os.path.basename(folder) and theirs[:1] == ids[:1]:
+            if theirs[:1] == ids[:1]:
                 found.append((_shared(theirs, ids), name, theirs))
         for fact in library.facts(_BEGINS + ids[0]):
             theirs = [one.name for one in library.messages(fact.session)]
@@ -78,6 +77,25 @@ class Family:
             return None
         shared, name, _ = max(found, key=lambda each: each[0])
         return (name, ids[:shared]) if shared else None
+
+    def _earlier(self, root: str, own: str, first: str) -> list[str]:
+        """Return the folders before one that begin with a message; each is read once.
+
+        Args:
+            root: The folder of all sessions.
+            own: The one folder's name.
+            first: The message's id.
+        """
+        stamp, known = FileStamp.now(root), self._roots.get(root)
+        if known is None or known[0] != stamp:
+            before = known[1] if known is not None else {}
+            known = stamp, {entry.name: before.get(entry.name) for entry in entries_of(root)}
+            self._roots[root] = known
+        found = known[1]
+        found[own] = first
+        for each in [name for name, told in found.items() if told is None]:
+            found[each] = _first_in(os.path.join(root, each, MESSAGES))
+        return [name for name, told in found.items() if told == first and name < own]
 
     def _of(self, path: str, depends: Depends) -> list[str]:
         stamp = FileStamp.now(path)
@@ -94,6 +112,15 @@ class Family:
 
 def _ids_of(lines: Sequence[dict[str, Any]]) -> list[str]:
     return [name for line in lines if (name := string(line.get("message_id")))]
+
+
+def _first_in(path: str) -> str | None:
+    """Return the id of a file's first message; None where there is none yet."""
+    try:
+        with open_regular(path) as file:
+            return next(iter(_ids_of(records_of(file.read(_HEAD)))), None)
+    except OSError:
+        return None
 
 
 def _shared(theirs: list[str], ids: list[str]) -> int:
