@@ -62,6 +62,8 @@ _ORDERS: dict[Order, str] = {
     "answers": "sum(answers)", "calls": "sum(calls)", "time": "sum(tool_ms)",
     "active": "sum(active_ms)",
 }  # fmt: skip
+NO_HELPER = "b.session NOT IN temp.helper"
+"""Condition on ``base b``: no run that an agent started for itself."""
 _TEMPORARY = ("helper", "wanted", "models", "tools", "callers", "rate", "base")
 
 
@@ -237,17 +239,18 @@ class Selection:
             f" FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
         )
 
-    def largest(self, group: str, order: Order, limit: int) -> list[int]:
+    def largest(self, group: str, order: Order, limit: int, where: str = "1") -> list[int]:
         """Return the numbers of the largest groups.
 
         Args:
             group: As in ``by_session``.
             order: What they are ordered by.
             limit: The most groups.
+            where: As in ``by_session``.
         """
         self._make_base()
         return [row[0] for row in self._write(
-            f"SELECT {group} FROM {_joined('base b', group, None, 'b')} GROUP BY 1"
+            f"SELECT {group} FROM {_joined('base b', group, None, 'b')} WHERE {where} GROUP BY 1"
             f" ORDER BY {_ORDERS[order]} DESC, sum({_TOKENS}) DESC, sum(calls) DESC, 1 LIMIT ?",
             (limit,),
         )]

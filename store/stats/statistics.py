@@ -25,7 +25,7 @@ from store.language.query import Query, quoted
 from store.queries.transcript import last_usage
 from store.stats.figures import Figures
 from store.stats.rollups import Coverage, Rollups, open_rollups
-from store.stats.selecting import Order, Row, Selection, Span
+from store.stats.selecting import NO_HELPER, Order, Row, Selection, Span
 from store.stats.times import PERIODS, Buckets, Calendar, Period
 from store.usage import context_size
 
@@ -105,7 +105,8 @@ def figures(
         query: What narrows it, in the language of the list.
         zone: The time zone of hours, days, weeks and months; None is the computer's own.
         stack: What each group is divided by, for plots.
-        limit: The most groups; ``Answer.others`` has the rest. Periods are not limited.
+        limit: The most groups; ``Answer.others`` has the rest, and runs that agents started for
+            themselves. Periods are not limited.
         order: What the groups are ordered by, the largest first.
         month_starts: The day on which a month begins; in a shorter month its last day.
         sessions: Only these, by id; None for all.
@@ -133,7 +134,9 @@ def figures(
             others.add(group.figures)
         found = found[:limit]
     else:
-        found, others = _by_session(stats, selection, by, stack, order, limit)
+        # What an agent did for itself is no session to choose, but the sums hold it.
+        shown = NO_HELPER if by == "session" and sessions is None else "1"
+        found, others = _by_session(stats, selection, by, stack, order, limit, shown)
     for group in found:
         group.label = _title(db, group.key) if by in ("session", "family") else group.key
         group.query = _joined(
@@ -144,20 +147,22 @@ def figures(
 
 def _by_session(
     stats: Rollups, selection: Selection, by: Dimension, stack: Stack | None, order: Order,
-    limit: int | None,
+    limit: int | None, shown: str,
 ) -> tuple[list[Group], Figures | None]:  # fmt: skip
-    """Return the groups by something that sessions or models tell, and the rest of them."""
+    """Return the groups by something that sessions or models tell, and the rest of them.
+
+    ``shown`` is the condition for what has a group.
+    """
     if by == "family":
         stats.make_families()
     group, part, others = _GROUPS[by], _part(stack, "b"), None
-    largest = [] if limit is None else selection.largest(group, order, limit + 1)
-    if limit is None or len(largest) <= limit:
-        groups = _collected(stats, selection.by_session(group, part))
-    else:
+    largest = [] if limit is None else selection.largest(group, order, limit + 1, shown)
+    if limit is not None and len(largest) > limit:
         largest.pop()
-        among = f"{group} IN ({', '.join(map(str, largest))})"
-        groups = _collected(stats, selection.by_session(group, part, among))
-        for _, _, rest in selection.by_session("NULL", None, f"NOT {among}"):
+        shown = f"{group} IN ({', '.join(map(str, largest))})"
+    groups = _collected(stats, selection.by_session(group, part, shown))
+    if shown != "1":
+        for _, _, rest in selection.by_session("NULL", None, f"NOT ({shown})"):
             others = rest
     _name(stats, by, groups)
     if part is not None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from store.engine.database import Database
 from store.errors import Refused
+from store.queries.helpers import helper_ids
 from store.verbs.cells import dump_edits, set_column
 from store.verbs.guards import require_session
 from store.verbs.log import note_change, record
@@ -39,11 +40,14 @@ def _shelve(db: Database, session_ids: Sequence[str], value: int | None, now: in
     edits = [set_column(db, "chat_sessions", target, "archived_at", value) for target in targets]
     for target in targets:
         note_change(db, target, now)
+    # Runs that agents started for themselves go along and are not told of.
+    unseen = set(helper_ids(db)).difference(chosen) if len(targets) > len(chosen) else set()
+    told = [target for target in targets if target not in unseen]
     summary = f"{verb}d {_counted(len(chosen), 'session')}"
-    if len(targets) > len(chosen):
-        summary += f" with {_counted(len(targets) - len(chosen), 'subagent')}"
+    if len(told) > len(chosen):
+        summary += f" with {_counted(len(told) - len(chosen), 'subagent')}"
     record(db, verb, targets[0], summary, dump_edits(edits), now)
-    return targets
+    return told
 
 
 def _counted(number: int, noun: str) -> str:
@@ -74,7 +78,8 @@ def _subagents(db: Database, session_id: str, *, archived_along: bool) -> list[s
 def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
     """Archive sessions and their subagents as one step of undo; returns all that it archived.
 
-    The sessions that were given come first. A subagent that was archived before stays as it is.
+    Without the runs that agents started for themselves. The sessions that were given come first.
+    A subagent that was archived before stays as it is.
 
     Args:
         db: The store, inside a write transaction.
@@ -91,7 +96,8 @@ def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
 def unarchive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
     """Take sessions, and what was archived with them, out of the archive as one step of undo.
 
-    Returns all that came out; the sessions that were given come first.
+    Returns all that came out but runs that agents started for themselves; the sessions that were
+    given come first.
 
     Args:
         db: The store, inside a write transaction.

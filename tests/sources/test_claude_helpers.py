@@ -19,7 +19,7 @@ from store.sources.claude_code.agents import helper_of
 from store.stats import families
 from store.stats.rollups import open_rollups
 from store.stats.statistics import ALWAYS, figures
-from store.verbs.shelf import archive
+from store.verbs.shelf import archive, unarchive
 from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.grown import synced
 
@@ -93,8 +93,30 @@ def test_counts_leave_them_out(db: Database) -> None:
     members = families.family(db, root)
     assert members is not None and members.children == 1
     assert [member.kind for member in members.members].count("helper") == 2
-    archive(db, [root], now=1)
-    assert summary.totals(db).archived == 2
+    told = archive(db, [root], now=1)
+    assert len(told) == 2 and summary.totals(db).archived == 2
+    (words,) = db.connection.execute("SELECT summary FROM verb_log").fetchone()
+    assert words == "archived 1 session with 1 subagent"
+    hidden = "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL"
+    assert db.connection.execute(hidden).fetchone() == (4,)
+    assert set(unarchive(db, [root], now=2)) == set(told)
+    assert db.connection.execute(hidden).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("limit", [None, 1, 5])
+def test_statistics_by_session_have_their_spending_with_the_others(
+    limit: int | None, db: Database
+) -> None:
+    with open_rollups(db) as stats:
+        found = figures(db, stats, by="session", span=ALWAYS, query=parse("", now=0), zone=UTC,
+                        limit=limit)  # fmt: skip
+    assert [group.figures.answers for group in found.groups] == [1] * (limit if limit == 1 else 2)
+    assert found.others is not None
+    listed = sum(group.figures.answers for group in found.groups)
+    assert (found.others.answers, found.whole.answers) == (4 - listed, 4)
+    helpers = {row[0] for row in db.connection.execute(
+        "SELECT session_id FROM session_links WHERE kind = 'helper'")}
+    assert helpers.isdisjoint(group.key for group in found.groups)
 
 
 def test_trees_leave_them_out(db: Database) -> None:

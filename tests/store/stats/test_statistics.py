@@ -72,14 +72,14 @@ def test_all_groups_add_up_to_the_whole(samples: Database) -> None:
     assert whole.total > 1_000_000 and whole.calls > 100
     for by in DIMENSIONS:
         answer = asked(samples, by, zone=ZoneInfo("Asia/Kathmandu"))
-        calls = sum(group.figures.calls for group in answer.groups)
-        assert calls == whole.calls == answer.whole.calls
+        counted = [group.figures for group in answer.groups]
+        counted += [answer.others] if answer.others is not None else []
+        assert sum(each.calls for each in counted) == whole.calls == answer.whole.calls
         if by == "tool":
             continue
-        assert sum(group.figures.total for group in answer.groups) == whole.total
-        assert sum(group.figures.turns for group in answer.groups) == whole.turns
-        assert sum(group.figures.told_usd for group in answer.groups) == pytest.approx(
-            whole.told_usd)
+        assert sum(each.total for each in counted) == whole.total
+        assert sum(each.turns for each in counted) == whole.turns
+        assert sum(each.told_usd for each in counted) == pytest.approx(whole.told_usd)
 
 
 @pytest.mark.parametrize("query", ["", "model:o", "tool:bash -model:o"])
