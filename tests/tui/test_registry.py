@@ -12,6 +12,7 @@ from tui.app import BackscrollApp
 from tui.compare.screen import CompareScreen
 from tui.details.screen import DetailsScreen
 from tui.dialogs.frame import Dialog
+from tui.files.screen import FileScreen
 from tui.inspector.pane import InspectorPane
 from tui.keys import registry
 from tui.keys.declaration import GROUPS, AnyCommand, Scope
@@ -33,7 +34,7 @@ OWNERS: dict[Scope, type[CommandOwner]] = {
     "app": BackscrollApp, "main": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
     "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "share": ShareScreen,
-    "dialog": Dialog, "prompt": PromptLine,
+    "dialog": Dialog, "prompt": PromptLine, "file": FileScreen,
 }
 
 
