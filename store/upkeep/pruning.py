@@ -155,6 +155,13 @@ def prune(
     return gone
 
 
+def kinds_of_sources(database: Database) -> list[str]:
+    """Return the kinds of sources that sessions are of, in order."""
+    kind = database.form.source_kind("s")
+    rows = database.connection.execute(f"SELECT DISTINCT {kind} FROM chat_sessions s")
+    return sorted(row[0] for row in rows if row[0])
+
+
 def _newest(members: Iterable[_Row]) -> int:
     return max(one.at for one in members)
 

@@ -21,7 +21,7 @@ from store.engine.database import Database
 from store.language.dates import BadDate, moment
 from store.system.clock import system_clock
 from store.text import figures
-from store.upkeep.pruning import Plan, Wish, plan, prune
+from store.upkeep.pruning import Plan, Wish, kinds_of_sources, plan, prune
 from tui.cli.confirming import confirm
 from tui.cli.output import Printer, UsageError, as_text, local_time, print_json
 from tui.cli.stores import library_for_upkeep
@@ -104,8 +104,7 @@ def _known_source(database: Database, source: str | None) -> None:
     """Refuse a kind of source that no session has."""
     if source is None:
         return
-    kinds = sorted(row[0] for row in database.connection.execute(
-        f"SELECT DISTINCT {database.form.source_kind('s')} FROM chat_sessions s") if row[0])
+    kinds = kinds_of_sources(database)
     if source not in kinds:
         raise UsageError(f"no session is of the source {source!r}; there are {', '.join(kinds)}"
                          if kinds else "no session in the store has a source")

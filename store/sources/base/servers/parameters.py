@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl
 from store.sources.base.servers.values import quoted
+from store.system.paths import expanded, read_regular
 
 _UNVERIFIED = "no-verify"
 """node-postgres' word for TLS whose certificate may be anybody's."""
@@ -170,7 +171,7 @@ def _service(
     own = file or environment.get("PGSERVICEFILE")
     folder = environment.get("PGSYSCONFDIR")
     folders = [folder] if folder else _SYSTEM_FOLDERS
-    files = [Path(own).expanduser() if own else Path.home() / ".pg_service.conf"]
+    files = [expanded(own) if own else Path.home() / ".pg_service.conf"]
     files += [Path(one) / "pg_service.conf" for one in folders]
     for path in files:
         found = _section(path, name)
@@ -183,7 +184,7 @@ def _section(path: Path, name: str) -> dict[str, str] | None:
     """Return the parameters of a section of a service file; None where there is none."""
     found: dict[str, str] | None = None
     try:
-        lines = path.read_text("utf-8", "replace").splitlines()
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
     for line in map(str.strip, lines):
@@ -210,11 +211,11 @@ def _of_file(
         environment: Names what the URL does not.
     """
     named = found.get("passfile") or environment.get("PGPASSFILE")
-    path = Path(named).expanduser() if named else Path.home() / ".pgpass"
+    path = expanded(named) if named else Path.home() / ".pgpass"
     try:
         if not path.is_file() or path.stat().st_mode & _OPEN_TO_OTHERS:
             return None
-        lines = path.read_text("utf-8", "replace").splitlines()
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
     user = found.get("user") or environment.get("PGUSER") or _system_user()
