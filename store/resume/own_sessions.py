@@ -137,7 +137,10 @@ def _of_kiro_folder(path: Path, place: Place, session_id: str) -> CommandLine | 
         return None
     if kiro.newest_in(file, place.cwd) != session_id:
         return None
-    return CommandLine.of(program, "chat").flag("--resume")
+    command = (
+        CommandLine.of("q", "chat") if program == "q" else CommandLine.of("kiro-cli", "chat")
+    )
+    return command.flag("--resume")
 
 
 def _in_gptme_folder(path: Path, place: Place) -> bool:

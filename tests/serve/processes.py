@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -26,5 +27,8 @@ async def gone(pid: int, seconds: float = 60) -> None:
 
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started."""
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # A thread may end meanwhile.
+            found += map(int, (task / "children").read_text().split())
+    return found

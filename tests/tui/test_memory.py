@@ -88,7 +88,7 @@ async def growth(rounds: Callable[[int], Awaitable[None]], each: int) -> float:
     return statistics.median(later - before for before, later in pairwise(counts)) / each
 
 
-@pytest.mark.parametrize("opened", [8, pytest.param(250, marks=pytest.mark.fault)])
+@pytest.mark.parametrize("opened", [8, pytest.param(250, marks=pytest.mark.long)])
 async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> None:
     talk, sessions = store_of(tmp_path / "s.db", ROUNDS * opened)
     talk.db.close()
@@ -102,7 +102,7 @@ async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> 
         assert await growth(open_some, opened) < PER_SESSION
 
 
-@pytest.mark.parametrize("lines", [60, pytest.param(9_000, marks=pytest.mark.fault)])
+@pytest.mark.parametrize("lines", [60, pytest.param(9_000, marks=pytest.mark.long)])
 async def test_lines_that_are_followed(tmp_path: Path, lines: int) -> None:
     talk, (session,) = store_of(tmp_path / "s.db", 1)
     async with browsing(tmp_path / "s.db") as (app, pilot):
@@ -122,7 +122,7 @@ async def test_lines_that_are_followed(tmp_path: Path, lines: int) -> None:
     talk.db.close()
 
 
-@pytest.mark.parametrize("searches", [4, pytest.param(50, marks=pytest.mark.fault)])
+@pytest.mark.parametrize("searches", [4, pytest.param(50, marks=pytest.mark.long)])
 async def test_searches_one_after_the_other(tmp_path: Path, searches: int) -> None:
     talk, _sessions = store_of(tmp_path / "s.db", 5)
     talk.db.close()

@@ -15,7 +15,14 @@ from tui.screenshots.shots import SHOTS, Frame
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", [shot.name for shot in SHOTS])
+SLOW = ("search", "search-facets", "statistics", "statistics-year", "light", "twelve-agents")
+"""Pictures of which each takes seconds."""
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(shot.name, marks=pytest.mark.long) if shot.name in SLOW else shot.name
+    for shot in SHOTS
+])
 def test_it_shows_the_app_as_it_is(tmp_path: Path, name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tui.screenshots", name, "--out", str(tmp_path)], cwd=ROOT,

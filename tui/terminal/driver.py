@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import sys
-import termios
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -70,6 +69,9 @@ class Sender(threading.Thread):
             writes = self._writes
             self.join(STUCK_S)
         if self.is_alive():
+            # Imported here: the module is imported where there is no such thing too.
+            import termios
+
             with suppress(termios.error):
                 termios.tcflush(self.descriptor, termios.TCOFLUSH)
             self.join(STUCK_S)
