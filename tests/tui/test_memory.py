@@ -40,7 +40,7 @@ def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, limit in (
         (list_view, "CACHED_ROWS", 30), (list_view, "DRAWN_LINES", 30),
         (transcript_view, "PAINTED_LINES", 30), (document, "ROW_BYTES", 2_000),
-        (document, "LAID_LINES", 30), (document, "LEAST", 4),
+        (document, "LAID_LINES", 30), (document, "LEAST", 40),
         (places, "MOST_VISITS", 3), (view_state, "MOST_PLACES", 3),
     ):
         monkeypatch.setattr(module, name, limit)

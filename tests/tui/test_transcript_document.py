@@ -11,6 +11,7 @@ from store.engine.database import Database, open_database
 from store.queries import transcript as queries
 from store.queries import windows
 from store.queries.transcript import Outline
+from store.rows import MessageRow, PartRow
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
@@ -182,3 +183,12 @@ def test_the_first_window_and_rows_by_key_need_no_scan_and_no_sort(tmp_path: Pat
         plan = [row[3] for row in database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
         assert not any(step.startswith("SCAN") or "TEMP B-TREE" in step for step in plan), (
             sql, plan)
+
+
+def test_messages_that_say_little_are_not_all_kept() -> None:
+    document = Document(Setting(width=80, measure=72))
+    for number in range(3_000):
+        name = f"msg_{number}"
+        document.put([MessageRow(name, SESSION, "user", "{}", None, 0, 0)],
+                     [PartRow(name, name, SESSION, 0, "text", "{}", None, None, 0, 0)])
+    assert 1_000 < len(document._messages) < 2_000

@@ -26,6 +26,8 @@ from tui.transcript.surroundings import Surroundings
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""
 ROW_BYTES = 1_500_000
+ROW_ITSELF = 300
+"""Bytes, about, that a row takes beside its JSON."""
 LAID_LINES = 1_200
 LEAST = 96
 
@@ -68,13 +70,14 @@ class Document(Surroundings):
                 if known is not None:
                     self._drop_blocks_of(message.id)
                 metadata = as_dict(decode(message.metadata_json))
-                self._messages.put(message.id, (message, metadata), len(message.metadata_json))
+                self._messages.put(
+                    message.id, (message, metadata), len(message.metadata_json) + ROW_ITSELF)
         for part in parts:
             key = (part.message_id, part.index)
             known_part = self._rows.get(key)
             if known_part is not None and known_part != part:
                 self._blocks.drop(key)
-            self._rows.put(key, part, len(part.data_json) + 300)
+            self._rows.put(key, part, len(part.data_json) + ROW_ITSELF)
 
     def use(
         self, skeleton: Skeleton, heights: Heights, *, complete: bool, at_start: bool = True,
