@@ -8,6 +8,8 @@ import pytest
 
 from tests.fuzz.rounds import TARGETS, one
 
+pytestmark = pytest.mark.long
+
 ROUNDS = int(os.environ.get("BACKSCROLL_FUZZ_ROUNDS", "25"))
 
 

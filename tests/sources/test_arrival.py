@@ -27,6 +27,8 @@ from tests.sources.families import COPIES, FAMILIES
 from tests.sources.samples import SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
+pytestmark = pytest.mark.long
+
 ALL = (*TABLES, *SIDE_TABLES, "unit_facts", "unit_wants")
 EVERY_FILE = bool(os.environ.get("BACKSCROLL_EVERY_FILE"))
 MOST_FILES = 30

@@ -32,6 +32,8 @@ from tests.sources.test_arrival import (
 )
 from tests.store.sync_fakes import TABLES, dump
 
+pytestmark = pytest.mark.long
+
 __all__ = ["databases"]
 
 LATER = 60 * 60 * 1000

@@ -22,6 +22,8 @@ from tests.sources.codex_lines import START, Lines, extra, iso, read_one, thread
 from tests.sources.odd_values import places, put
 from tests.sources.samples import SAMPLES, Sample, path_of
 
+pytestmark = pytest.mark.long
+
 A = thread_id(1)
 DEEP = '{"a":' * 1000 + "1" + "}" * 1000
 

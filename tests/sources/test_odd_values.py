@@ -18,6 +18,8 @@ from tests.sources.codex_lines import Lines, read, thread_id
 from tests.sources.odd_values import ODD, ODD_CELLS, Place, places, put
 from tests.sources.samples import SAMPLES, Sample, path_of
 
+pytestmark = pytest.mark.long
+
 
 class Copy(NamedTuple):
     """A sample's own copy, the shapes of its values, and a store to write it into."""

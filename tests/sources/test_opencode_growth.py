@@ -29,6 +29,8 @@ from store.sync.watch_readers import Followers
 from tests.sources.opencode_rows import Rows, finish, opencode_id, text, tool
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
+pytestmark = pytest.mark.long
+
 SEEDS = int(os.environ.get("BACKSCROLL_GROWTH_SEEDS", "6"))
 SESSION = "ses_grows"
 EVERYTHING = (*TABLES, *SIDE_TABLES)

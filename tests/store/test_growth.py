@@ -34,6 +34,8 @@ from tests.store import codex_sessions
 from tests.store.claude_sessions import SESSION, session
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
+pytestmark = pytest.mark.long
+
 DEPENDENCIES = ("unit_facts", "unit_wants", "unit_files")
 SEEDS = int(os.environ.get("BACKSCROLL_GROWTH_SEEDS", "12"))
 CODEX = sorted((DATA / "codex" / "home").rglob("rollout-*.jsonl"))[::4]

@@ -20,6 +20,8 @@ from tests.sources import claude_rows, codex_lines
 from tests.sources.claude_rows import SESSION, File
 from tests.sources.samples import SAMPLES, Sample, path_of
 
+pytestmark = pytest.mark.long
+
 MOST_NAMES = 12
 """Folders and files of one sample that get a second name, each at a time."""
 

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -22,6 +23,8 @@ from store.verbs.rollups import count
 from store.verbs.shelf import archive, unarchive
 from store.verbs.undo import redo, undo
 from tests.store.talks import TABLES, Talk, make_store
+
+pytestmark = pytest.mark.long
 
 
 @dataclass

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
 
+pytestmark = pytest.mark.long
+
 NAMES = sorted({change.__name__ for change in CHANGES})
 STEPS = st.lists(
     st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 200)), min_size=1, max_size=3),

@@ -100,8 +100,11 @@ async def test_a_command_that_cannot_run_says_why(tmp_path: Path) -> None:
     ("sources", LinesDialog, "Claude Code"), ("stats", StatsScreen, "Nothing was counted"),
 ])
 async def test_sources_and_figures_are_screens(
-    typed: str, kind: type[Screen[Any]], shown: str, tmp_path: Path
+    typed: str, kind: type[Screen[Any]], shown: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (tmp_path / "home" / ".claude" / "projects").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)

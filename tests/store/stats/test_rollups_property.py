@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -32,6 +33,8 @@ from store.verbs.marks import rename
 from store.verbs.rewind import rewind
 from store.verbs.undo import undo
 from tests.store.talks import Talk, make_store
+
+pytestmark = pytest.mark.long
 
 ZONES = [UTC, *map(ZoneInfo, ("Europe/Berlin", "America/New_York", "Asia/Kolkata",
                               "Asia/Kathmandu", "Australia/Lord_Howe"))]  # fmt: skip

@@ -23,6 +23,8 @@ from tests.sources.samples import SAMPLES
 from tests.store.recording import VECTORS, record
 from tests.store.stats.test_rollups_property import PRICES, asked, full_count
 
+pytestmark = pytest.mark.long
+
 LATER = 1_900_000_000_000
 """When no session of a sample runs any more, epoch ms."""
 
