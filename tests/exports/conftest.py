@@ -7,6 +7,7 @@ import pytest
 
 from store.demo import make_demo
 from store.engine.database import Database, open_database
+from tests.store.talks import Talk
 
 NOW = 1_790_000_000_000
 
@@ -42,3 +43,10 @@ def opened() -> Iterator[Callable[[Path], Database]]:
     yield open_one
     for database in databases:
         database.close()
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    database = open_database(tmp_path / "talk.db", create=True)
+    yield Talk(database)
+    database.close()

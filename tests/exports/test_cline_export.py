@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.cline import Model, cline_file
 from store.exports.files import prepare
@@ -28,13 +27,6 @@ from tests.sources.samples import DATA
 from tests.store.talks import Talk
 
 SAMPLE = DATA / "cline" / "sdk"
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "talk.db", create=True)
-    yield Talk(database)
-    database.close()
 
 
 def made(db: Database, session: str, **more: Any) -> tuple[NamedFile, list[dict[str, Any]]]:

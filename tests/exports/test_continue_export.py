@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.errors import Refused
 from store.exports.agent_file import NamedFile
 from store.exports.continue_dev import continue_file
@@ -37,13 +37,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     store = tmp_path_factory.mktemp("continue") / "library.db"
     database = synced(ContinueSource(), SAMPLE, store)
     yield database
-    database.close()
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "talk.db", create=True)
-    yield Talk(database)
     database.close()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.errors import Refused
 from store.exports.agent_file import NamedFile
 from store.exports.files import prepare
@@ -40,13 +40,6 @@ PLAIN, FAILED, TERMINAL = (
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database = synced(KimiSource(), SAMPLE, tmp_path_factory.mktemp("kimi") / "library.db")
     yield database
-    database.close()
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "talk.db", create=True)
-    yield Talk(database)
     database.close()
 
 

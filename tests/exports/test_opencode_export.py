@@ -56,11 +56,6 @@ def library(synced: Path, tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-@pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(open_database(tmp_path / "talk.db", create=True))
-
-
 def exported(db: Database, session_id: str, view: View = "display") -> OpencodeFile:
     return opencode_file(read_session(db, session_id, view), clock=lambda: LATER)
 

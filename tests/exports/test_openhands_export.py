@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from store.conversation.event_ids import event_id_of, fits_in_event_id, message_of_event
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.files import prepare
 from store.exports.openhands import openhands_file
@@ -40,13 +40,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     store = tmp_path_factory.mktemp("openhands") / "library.db"
     database = synced(OpenHandsSource(), SAMPLE, store)
     yield database
-    database.close()
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "talk.db", create=True)
-    yield Talk(database)
     database.close()
 
 

@@ -52,11 +52,6 @@ def library(tmp_path: Path, root: Path) -> Database:
     return synced(tmp_path, root)
 
 
-@pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(open_database(tmp_path / "talk.db", create=True))
-
-
 def made(db: Database, session: str) -> tuple[NamedFile, list[dict[str, Any]]]:
     file = pi_file(read_session(db, session, "context"))
     check_name(file.name, file.session_id)

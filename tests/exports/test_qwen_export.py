@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.qwen.session_file import qwen_file
 from store.exports.reading import read_session
@@ -89,13 +89,6 @@ def test_what_a_rewind_hid_and_a_compaction_replaced_is_not_sent(
     assert draft.messages[0].metadata["compaction"] is True
     assert (draft.title, draft.title_from) == ("Stock questions", "user")
     assert draft.metadata.get("activity") is None
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "talk.db", create=True)
-    yield Talk(database)
-    database.close()
 
 
 def test_a_session_of_another_agent(talk: Talk, tmp_path: Path) -> None:
