@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from store.conversation.outline_marks import OUTLINE
 from store.engine.database import Database
 from store.engine.reading import session_columns, session_row
 from store.engine.values import decoded, number
@@ -57,7 +58,8 @@ class SessionFilter:
         source: The kind in ``metadata_json.source``.
         query: Text anywhere in the title (the user's own wins), without regard to case.
         fields: Conditions of a query that all have to hold; what sessions do now is not tested.
-        skip_empty: Leave out sessions that have neither messages nor children.
+        skip_empty: Leave out sessions that have neither messages nor children, except those that
+            are listed and not read yet.
         helpers: Whether runs that agents started for themselves are among them.
         masks: Masks the values that ``fields`` compare; None for nothing.
     """
@@ -269,6 +271,8 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
     if filter.skip_empty:
         conditions.append(
             "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"
-            " OR EXISTS (SELECT 1 FROM chat_sessions c WHERE c.parent_id = s.id))"
+            " OR EXISTS (SELECT 1 FROM chat_sessions c WHERE c.parent_id = s.id)"
+            " OR CASE WHEN json_valid(s.metadata_json)"
+            f" THEN json_extract(s.metadata_json, '$.source.{OUTLINE}') END)"
         )
     return conditions, parameters

@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> str:
 
 def test_the_list_does_not_count_what_is_not_read(store: str, run: Run) -> None:
     found = run("sessions", "--json", "--store", store).json
-    assert found
+    assert len(found) == 3
     names = ("message_count", "hidden_count", "queued_count", "turn_count")
     assert [one[name] for one in found for name in names] == [None] * 4 * len(found)
     lines = run("sessions", "--store", store).out.splitlines()

@@ -269,6 +269,15 @@ def test_empty_sessions_without_children_can_be_left_out(tmp_path: Path) -> None
     database.close()
 
 
+def test_a_session_that_is_listed_and_not_read_yet_is_not_empty(tmp_path: Path) -> None:
+    database = open_database(own(tmp_path / "s.db"))
+    add_session(database.connection, "listed", metadata={"source": {"outline": True}})
+    add_session(database.connection, "empty", metadata={"source": {"kind": "pi"}})
+    assert [row.id for row in sessions.page(database, SessionFilter(skip_empty=True))] == ["listed"]
+    assert sessions.total(database, SessionFilter(skip_empty=True)) == 1
+    database.close()
+
+
 def test_the_list_is_in_order_across_the_wrap_of_the_ids(tmp_path: Path) -> None:
     database = open_database(own(tmp_path / "s.db"))
     for at, stamp in ((WRAP - 1, "fffffffff000"), (WRAP, "000000000000"), (WRAP + 1, "000000001")):
