@@ -13,9 +13,11 @@ this package come when they are asked for.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from store.config import Config, load_config
     from store.engine.database import Database, Form, open_database
     from store.engine.opening import open_target, recognise

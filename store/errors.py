@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from store.system.records import NamedTuple
 
 MOST_CHOICES = 5
 """How many of the matches are listed."""

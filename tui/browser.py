@@ -9,12 +9,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from store.system.records import record
 from store.system.streams import silence_streams
 from tui.words.commands import COMMAND_NAMES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from store.config import Settings
     from tui.start.wanted import Place

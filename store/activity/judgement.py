@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from store.activity.states import (
     ALIVE,
@@ -23,15 +22,17 @@ from store.activity.states import (
     RUNNING_STATES,
     STATES,
     WAITING_STATES,
-    ActivityFrom,
-    ActivityState,
 )
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.system.records import NamedTuple
 from store.text.stored_json import array_of, loads
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from store.activity.states import ActivityFrom, ActivityState
     from store.rows import SessionRow
 
 RUNNING_FOR_MS = 60_000

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
-ActivityState = Literal[
+    ActivityState = Literal[
+        "idle", "running", "waiting-approval", "waiting-input", "queued", "retrying",
+        "interrupted", "error", "ended", "unknown",
+    ]
+    ActivityFrom = Literal["stored", "guessed"]
+
+_STATES: tuple[ActivityState, ...] = (
     "idle", "running", "waiting-approval", "waiting-input", "queued", "retrying",
     "interrupted", "error", "ended", "unknown",
-]
-ActivityFrom = Literal["stored", "guessed"]
-STATES: frozenset[str] = frozenset(get_args(ActivityState))
+)
+STATES: frozenset[str] = frozenset(_STATES)
 WAITING_STATES = frozenset(("waiting-approval", "waiting-input"))
 RUNNING_STATES = frozenset(("running", "retrying"))
 OPEN_STATES = RUNNING_STATES | WAITING_STATES

@@ -8,7 +8,10 @@ same rule in SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NO_TURN = ("command", "meta", "notification", "shell")
 """Values of ``metadata_json.origin`` with which a user message does not start a turn."""

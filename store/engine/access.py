@@ -34,9 +34,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from store.engine.companions import Signature, Way, beside, copy_aside, signature, size_of
+from store.engine.companions import Signature, beside, copy_aside, signature, size_of
 from store.errors import StoreError
 from store.system.records import NamedTuple, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from store.engine.companions import Way
 
 MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100

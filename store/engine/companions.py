@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
 
 from store.errors import StoreError
 
-Way = Literal["live", "immutable", "copy"]
-"""How a database is opened for reading; ``store.engine.access`` describes each."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Way = Literal["live", "immutable", "copy"]
+    """How a database is opened for reading; ``store.engine.access`` describes each."""
+
 Signature = tuple[int, ...]
 
 _COPY_ATTEMPTS = 5

@@ -14,7 +14,6 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
 
 from store.engine import schema
 from store.engine.access import (
@@ -26,16 +25,22 @@ from store.engine.access import (
     read_header,
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
-from store.engine.form import Form, FormName, detect_form
+from store.engine.form import Form, detect_form
 from store.engine.transactions import explained, is_full, transaction
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path
 from store.system.records import record
 
-__all__ = ["Database", "Form", "FormName", "detect_form", "in_transaction", "open_database"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec, TypeVar
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+__all__ = ["Database", "Form", "detect_form", "in_transaction", "open_database"]
+
 
 READING = "opened read only"
 

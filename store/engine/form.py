@@ -6,14 +6,18 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from store.conversation.turns import NO_TURN
 from store.engine import schema
 from store.errors import StoreError
 from store.system.records import NamedTuple
 
-FormName = Literal["own", "contract", "grida"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    FormName = Literal["own", "contract", "grida"]
+
 
 GRIDA_VERSION = 3
 """The newest supported ``user_version`` of Grida's form."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from store.text.stored_json import DamagedJson, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Column = str | int | float | bytes | None
 

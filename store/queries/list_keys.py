@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Iterable
-from typing import Any
 
 from store.engine.database import Database
 from store.engine.values import number, text
@@ -19,6 +18,10 @@ from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
 from store.queries.workspaces import names_of
 from store.system.records import field, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _QUARTER_HOUR = 900_000
 LAST_SECOND = 253_402_214_400

@@ -8,15 +8,16 @@ A sort by something that ``ListRow`` has no field for needs that field first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeVar
 
 from store.system.records import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal, TypeVar
+
     from store.engine.form import Form
 
-
-_Option = TypeVar("_Option", "Sort", "Group", "Shelf")
+    _Option = TypeVar("_Option", "Sort", "Group", "Shelf")
 
 
 def _by_name(*options: _Option) -> dict[str, _Option]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 from store.activity.judgement import live_activities
 from store.conversation.outline_marks import is_outline
@@ -12,6 +11,10 @@ from store.engine.values import Column, amount, decoded, number, number_or_none,
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
 from store.system.records import NamedTuple, field, fields, record
 from store.text.stored_json import array_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ListQuery(NamedTuple):

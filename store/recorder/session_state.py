@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from store.activity.states import ActivityState
 from store.recorder.batch import SessionWrite
 from store.recorder.json_text import dump
 from store.recorder.message import RecordedMessage
 from store.recorder.models import model_of
 from store.system.clock import Clock
 from store.system.processes import Process, this_process
+
+if TYPE_CHECKING:
+    from store.activity.states import ActivityState
 
 
 class SessionState:

@@ -12,10 +12,13 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from store.errors import Refused
 from store.system.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PROC = Path("/proc")
 PS_HOLDS_S = 1.0

@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
-_T = TypeVar("_T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar, dataclass_transform
+    from typing import NamedTuple as NamedTuple
+
+    _T = TypeVar("_T")
+else:
+
+    def dataclass_transform(**_said: object) -> object:
+        """Do nothing: only type checkers ask what a decorator makes."""
+        return lambda decorator: decorator
+
 _NOTHING: Any = object()
 
 
@@ -114,7 +124,8 @@ def _by_values(name: str, names: list[str]) -> dict[str, Any]:
 
     def equal(self: object, other: object) -> bool:
         if other.__class__ is not self.__class__:
-            return cast(bool, NotImplemented)
+            refused: bool = NotImplemented
+            return refused
         same: bool = values(self) == values(other)
         return same
 
@@ -124,9 +135,7 @@ def _by_values(name: str, names: list[str]) -> dict[str, Any]:
     return {"__eq__": equal, "__repr__": shown}
 
 
-if TYPE_CHECKING:
-    from typing import NamedTuple as NamedTuple
-else:
+if not TYPE_CHECKING:
 
     class _NamedTuples(type):
         """Makes the classes that name ``NamedTuple`` as their base."""

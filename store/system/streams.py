@@ -13,10 +13,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO, cast
 
 from store.text.masking import masked
 from store.text.neutral import neutral
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "standard error"}
 
@@ -191,7 +194,7 @@ def guard_streams(plain: Callable[[str], str] | None = None) -> None:
                 stream.reconfigure(encoding=encoding, errors="backslashreplace")
             else:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-        setattr(sys, name, cast(TextIO, SafeStream(stream, NAMES[name], translate)))
+        setattr(sys, name, SafeStream(stream, NAMES[name], translate))
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
 

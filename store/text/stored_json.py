@@ -10,7 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_LEVELS = 200
 """How deep a value may be nested; what is deeper counts as damaged and is shown as text."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +14,11 @@ from tui.state.layout import (
     PANES,
     THREE_PANES,
     LayoutState,
-    PaneName,
     arrange,
 )
+
+if TYPE_CHECKING:
+    from tui.state.layout import PaneName
 
 
 @pytest.mark.parametrize(

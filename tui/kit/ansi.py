@@ -8,15 +8,19 @@ The same lines as ``tui.kit.paint`` draws, cell by cell: the looks of inks come 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from store.system.streams import Painted, paint
 from tui.kit.lines import Line, arrange
 from tui.kit.palette import Look, Palette, look_of, placeholder_colour
 from tui.kit.text import drawable, guarded
 
-Depth = Literal["TRUECOLOR", "EIGHT_BIT", "STANDARD"]
-"""Colours of a terminal, as Rich names them."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Depth = Literal["TRUECOLOR", "EIGHT_BIT", "STANDARD"]
+    """Colours of a terminal, as Rich names them."""
+
 _CODES = {"bold": "1", "italic": "3", "underline": "4", "strike": "9"}
 
 

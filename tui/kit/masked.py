@@ -6,9 +6,10 @@ guard masks what was forgotten, row by row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, overload
+
     from store.sharing.masks import Masking, Masks
 
 _masks: Masks | None = None
@@ -43,10 +44,14 @@ def is_view_masked() -> bool:
     return _masks is not None
 
 
-@overload
-def shown(text: str) -> str: ...
-@overload
-def shown(text: str | None) -> str | None: ...
+if TYPE_CHECKING:
+
+    @overload
+    def shown(text: str) -> str: ...
+    @overload
+    def shown(text: str | None) -> str | None: ...
+
+
 def shown(text: str | None) -> str | None:
     """Return a text as it is drawn."""
     return text if _masks is None or not text else _masks.mask(text)

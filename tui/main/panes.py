@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.message import Message
@@ -22,10 +23,12 @@ from tui.state.layout import (
     TWO_PANES,
     WIDTH_STEP,
     Arrangement,
-    PaneName,
     arrange,
 )
 from tui.state.view_state import ViewState
+
+if TYPE_CHECKING:
+    from tui.state.layout import PaneName
 
 SCOPES: dict[PaneName, Scope] = {
     "sessions": "list", "transcript": "transcript", "inspector": "inspector",

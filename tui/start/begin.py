@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING
 
 from store.system.records import NamedTuple
 from tui.kit.ansi import AnsiPaint, depth_of
@@ -16,6 +15,7 @@ from tui.start.hangup import Watch
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from store.config import Settings
 

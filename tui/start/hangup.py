@@ -14,10 +14,28 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, NoReturn, Protocol
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from typing import NoReturn, Protocol
+
+    class Ends(Protocol):
+        """The app, as far as it is ended from here.
+
+        Attributes:
+            loop: Its event loop once that runs, else None.
+        """
+
+        loop: asyncio.AbstractEventLoop | None
+
+        def leave(self, code: int) -> None:
+            """Save the place and end with an exit code; called on the loop."""
+            ...
+
+        def save_place(self) -> None:
+            """Save the place."""
+            ...
 
 EXIT_CODE = 128 + signal.SIGHUP if hasattr(signal, "SIGHUP") else 1
 """What a shell reports of a program that a hangup ended."""
@@ -30,24 +48,6 @@ RESTORE = (
     "\x1b[?1016l\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 """Undoes every mode that Textual's driver sets."""
-
-
-class Ends(Protocol):
-    """The app, as far as it is ended from here.
-
-    Attributes:
-        loop: Its event loop once that runs, else None.
-    """
-
-    loop: asyncio.AbstractEventLoop | None
-
-    def leave(self, code: int) -> None:
-        """Save the place and end with an exit code; called on the loop."""
-        ...
-
-    def save_place(self) -> None:
-        """Save the place."""
-        ...
 
 
 def end_in_order(descriptor: int) -> Watch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from store.engine.access import read_header
 from store.engine.database import open_database
@@ -19,6 +18,7 @@ from store.text.figures import home_path
 from tui.state.library import Library
 from tui.state.limits import NO_LIMITS, Limits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from store.engine.opening import Target as OpeningTarget
     from store.engine.server_url import Root, ServerUrl

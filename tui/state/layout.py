@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from store.system.records import NamedTuple
 
-PaneName = Literal["sessions", "transcript", "inspector"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    PaneName = Literal["sessions", "transcript", "inspector"]
+
 PANES: tuple[PaneName, ...] = ("sessions", "transcript", "inspector")
 
 THREE_PANES = 150

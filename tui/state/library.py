@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from store.engine.companions import same_file, signature
 from store.engine.database import Database, open_database
@@ -18,15 +17,18 @@ from store.system.clock import Clock, system_clock
 from store.system.records import record
 from tui.state.limits import NO_LIMITS, Limits
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from store.engine.server_url import Root
     from store.store import Store
     from tui.start.making import Making
 
-P = ParamSpec("P")
-T = TypeVar("T")
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
 
 
 @record

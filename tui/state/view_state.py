@@ -6,7 +6,6 @@ import os
 import zlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from store.queries.list_options import (
     DEFAULT_GROUP,
@@ -20,10 +19,14 @@ from store.system.locations import private_folder, state_dir
 from store.system.paths import read_regular, real_path
 from store.system.records import field, record
 from store.text.stored_json import loads
-from tui.state.layout import PANES, LayoutState, PaneName
+from tui.state.layout import PANES, LayoutState
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from store.config import UiSettings
+    from tui.state.layout import PaneName
 
 MOST_PLACES = 300
 
