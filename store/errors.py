@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.system.records import NamedTuple
-
 MOST_CHOICES = 5
 """How many of the matches are listed."""
 
@@ -52,7 +50,7 @@ def no_message(name: str, session_id: str) -> NotFound:
     )
 
 
-class Choice(NamedTuple):
+class Choice:
     """One of several matches of a name.
 
     Attributes:
@@ -61,9 +59,17 @@ class Choice(NamedTuple):
         details: What tells it from the others, such as its agent, path and title.
     """
 
-    id: str
-    at: int
-    details: tuple[str, ...]
+    __slots__ = ("at", "details", "id")
+
+    def __init__(self, id: str, at: int, details: tuple[str, ...]) -> None:
+        """Take what it is.
+
+        Args:
+            id: Names it and nothing else.
+            at: When it changed last, epoch ms.
+            details: What tells it from the others.
+        """
+        self.id, self.at, self.details = id, at, details
 
 
 class Ambiguous(NotFound):
