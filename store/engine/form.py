@@ -86,6 +86,14 @@ class Form(NamedTuple):
         """Return the SQL expression for a session's source id."""
         return self.fact(table, "source.id")
 
+    def starred(self, table: str) -> str:
+        """Return the SQL condition for a session with a star: the user's word, else its agent's.
+
+        The rule is the one of ``store.queries.user_marks.is_starred``.
+        """
+        users, given = self.fact(table, "user.star"), self.fact(table, "backscroll.is_starred")
+        return f"(coalesce({users}, {given}, 0) = 1)"
+
     def answer_name(self, table: str) -> str:
         """Return the SQL expression for an answer's name, equal in all copies of the answer.
 

@@ -20,6 +20,7 @@ from store.files.copies import Copy, NoCopy, copies_of
 from store.files.effects import DoesNotFit, Effect, effect_of, text_read
 from store.queries import sessions
 from store.queries.touches import FileRow, FileUse, Places, Touches, touches
+from store.queries.touches import places as places_of
 from store.text.stored_json import as_dict
 
 Origin = Literal["copy", "recorded", "written", "read", "replayed", "missing", "unknown"]
@@ -487,6 +488,21 @@ class Checkpoint:
     part_id: str
     turn: int
     at: int
+
+
+def checkpoints_of(db: Database, session_id: str) -> list[tuple[Checkpoint, int | None]]:
+    """Return the checkpoints of a session, each with the index of its call in the message.
+
+    The index is None where the checkpoint is before a message.
+
+    Raises:
+        NotFound: The store has no such session.
+    """
+    found = list(checkpoints(db, places_of(db, session_id)))
+    ids = [each.part_id for each in found if each.part_id]
+    parts = _parts_of(db, ids)
+    return [(each, parts[each.part_id].index if each.part_id in parts else None)
+            for each in found]
 
 
 def checkpoints(db: Database, places: Places) -> Iterator[Checkpoint]:

@@ -20,6 +20,7 @@ from store.queries.originals import record_count
 from store.queries.running_totals import RunningTotals
 from store.queries.shared_answers import shared_answers
 from store.rows import SessionRow
+from store.text.stored_json import as_dict
 from store.usage import Spent
 
 PROMPT_CHARACTERS = 200
@@ -66,6 +67,8 @@ class Turn:
         models: The models that answered.
         hidden: Whether a rewind hid its prompt.
         copied: Whether it came with a fork from the parent.
+        task: The task that it belongs to, where its agent has tasks.
+        favorite: Whether it is one of the agent's favourites.
     """
 
     number: int
@@ -80,6 +83,8 @@ class Turn:
     messages: int = 0
     hidden: bool = False
     copied: bool = False
+    task: str = ""
+    favorite: bool = False
 
     @property
     def milliseconds(self) -> int:
@@ -192,6 +197,10 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
             found.turns.append(Turn(turns, message_id, at, at))
             found.turns[-1].hidden = hidden_at is not None
             found.turns[-1].copied = "inherited_from" in metadata
+            own = as_dict(metadata.get("backscroll"))
+            task = own.get("task_id")
+            found.turns[-1].task = task if isinstance(task, str) else ""
+            found.turns[-1].favorite = own.get("favorite") is True
         turn = found.turn_of[message_id] = found.turns[-1]
         turn.messages += 1
         turn.ended = max(turn.ended, at)

@@ -10,6 +10,7 @@ from store.engine.database import Database
 from store.engine.values import decoded, tag_names, text
 from store.language.completion import Known, KnownValues
 from store.queries.helpers import no_helpers
+from store.text.stored_json import as_dict
 
 _SESSIONS = 1_000
 """The newest sessions, whose values are offered."""
@@ -20,7 +21,7 @@ _LONGEST = 200
 
 
 def known_values(db: Database) -> KnownValues:
-    """Return the values of agent, source, model, workspace, branch, tool, tag and label.
+    """Return the values of agent, source, model, workspace, branch, status, tool, tag and label.
 
     They are those of the newest sessions, the most frequent first, however large the store is;
     a small store's with how many sessions have them.
@@ -45,6 +46,8 @@ def known_values(db: Database) -> KnownValues:
         add("workspace", "~/" + folder[len(home):] if folder.startswith(home) else folder)
         add("model", decoded(text(model_json)).get("model_id"))
         add("branch", metadata.get("git_branch"))
+        for word in _statuses(metadata):
+            add("status", word)
         add("source", source.get("kind") if isinstance(source, dict) else None)
         for tag in tag_names(user):
             add("tag", tag)
@@ -59,6 +62,15 @@ def known_values(db: Database) -> KnownValues:
                 for value, count in counts.most_common()]
         for field, counts in found.items()
     }
+
+
+def _statuses(metadata: dict[str, Any]) -> set[str]:
+    """Return the agent's own words for what a session and its tasks do."""
+    own = as_dict(metadata.get("backscroll"))
+    tasks = own.get("tasks")
+    said = [own.get("status"), own.get("state"), as_dict(own.get("branch")).get("status")]
+    said += [as_dict(each).get("status") for each in (tasks if isinstance(tasks, list) else ())]
+    return {word for word in said if isinstance(word, str)}
 
 
 def _sessions(count: int) -> str:

@@ -9,6 +9,7 @@ from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.values import Column, amount, decoded, number, number_or_none, tag_names, text
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
+from store.queries.user_marks import is_starred
 from store.system.records import NamedTuple, field, fields, record
 from store.text.stored_json import array_of
 
@@ -105,7 +106,7 @@ class ListRow:
     created_at: int = _column("s.created_at", number)
     updated_at: int = _column("s.updated_at", number)
     archived_at: int | None = _column("s.archived_at", number_or_none)
-    star: bool = _metadata(lambda found: _part(found, "user").get("star") is True)
+    star: bool = _metadata(is_starred)
     tags: tuple[str, ...] = _metadata(lambda found: tag_names(_part(found, "user")))
     activity: str | None = _metadata(lambda found: _text(_part(found, "activity").get("state")))
     activity_from: str | None = _metadata(lambda found: _text(_part(found, "activity").get("from")))

@@ -33,6 +33,8 @@ _DOING: dict[str, frozenset[str]] = {
     "running": RUNNING_STATES, "waiting": WAITING_STATES,
 }  # fmt: skip
 """For values of ``is:``, the activities that they mean."""
+STATUS_PATHS = ("backscroll.status", "backscroll.branch.status", "backscroll.state")
+"""Where sources keep an agent's own word for what a session does."""
 _OF_BOTH = frozenset(("error", "hidden"))
 """Values of ``is:`` that mean something for a part and for a session."""
 
@@ -170,6 +172,7 @@ def _filter(db: Database, wanted: Filter) -> Sql:
         return Sql(f"({number} {sign} ?)", (wanted.value,))
     special: dict[str, Callable[[Database, Filter], Sql]] = {
         "workspace": _workspace, "tag": _tag, "label": _label, "id": _id,
+        "status": _status,
     }  # fmt: skip
     if wanted.field in special:
         return special[wanted.field](db, wanted)
@@ -212,6 +215,17 @@ def _label(db: Database, wanted: Filter) -> Sql:
     return _any_of(wanted, "labels")
 
 
+def _status(db: Database, wanted: Filter) -> Sql:
+    """Return whether the word of the session, of its branch or of one of its tasks fits."""
+    named = [_fits(wanted, db.form.fact("s", path)) for path in STATUS_PATHS]
+    fits = _fits(wanted, "t.value ->> '$.status'")
+    tasks = Sql(
+        "CASE WHEN instr(s.metadata_json, '\"tasks\"') AND json_valid(s.metadata_json) THEN"
+        " EXISTS (SELECT 1 FROM json_each(s.metadata_json, '$.backscroll.tasks') t"
+        f" WHERE t.type = 'object' AND {fits.text}) ELSE 0 END", fits.values)
+    return _joined([*named, tasks], "OR")
+
+
 def _any_of(wanted: Filter, name: str) -> Sql:
     """Return whether one of the user's marks of a session fits; few sessions have any."""
     fits = _fits(wanted, "t.value")
@@ -239,7 +253,7 @@ def _archived(db: Database) -> str:
 
 
 def _starred(db: Database) -> str:
-    return f"(coalesce({db.form.fact('s', 'user.star')}, 0) = 1)"
+    return db.form.starred("s")
 
 
 def _fork(db: Database) -> str:

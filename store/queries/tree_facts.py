@@ -10,7 +10,7 @@ from store.engine.database import Database
 from store.engine.values import tag_names
 from store.queries.context import visible_ids
 from store.queries.lineage import FamilyNode, turn_counts, turn_number
-from store.queries.user_marks import user_marks
+from store.queries.user_marks import starred_by_source, user_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def node_facts(db: Database, nodes: Sequence[FamilyNode]) -> dict[str, NodeFacts
             at = turn_number(db, node.parent_id, node.parent_message_id)
         marks = user_marks(db, node.id)
         found[node.id] = NodeFacts(
-            turns[node.id], at, marks.get("star") is True, tag_names(marks)
+            turns[node.id], at, starred_by_source(db, node.id)[0], tag_names(marks)
         )
     return found
 

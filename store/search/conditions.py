@@ -13,6 +13,10 @@ from store.language.matching import TermMatcher, fold
 from store.language.query import Condition, Filter, Query
 from store.language.values import value_test
 from store.search.text import PLACES, Where, is_call, tool_of
+from store.text.stored_json import as_dict
+
+NOTES: Mapping[str, str] = {"task": "task_id", "channel": "channel"}
+"""Fields of what a source notes of a message, and their keys in ``metadata_json.backscroll``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Conditions:
         before: The time that a hit is earlier than, epoch ms.
         sessions: The query with only what is asked of sessions.
         roles: Conditions on roles.
+        notes: Conditions on what sources note of messages: their task, their channel.
         tools: Conditions on names of tools.
         calls: Conditions on calls: files and states.
     """
@@ -40,19 +45,21 @@ class Conditions:
     before: int
     sessions: Query
     roles: tuple[Condition, ...]
+    notes: tuple[Condition, ...]
     tools: tuple[Condition, ...]
     calls: tuple[Condition, ...]
 
     @property
     def titles(self) -> bool:
         """Whether titles are searched."""
-        of_parts = self.roles or self.tools or self.calls or self.hidden
+        of_parts = self.roles or self.notes or self.tools or self.calls or self.hidden
         return not of_parts and "title" in self.places
 
     @property
     def parts(self) -> bool:
         """Whether parts are searched; a search by filters of sessions alone finds sessions."""
-        asked = self.terms or self.roles or self.tools or self.calls or self.hidden
+        asked = (self.terms or self.roles or self.notes or self.tools or self.calls
+                 or self.hidden)
         return bool(asked or self.limited) and self.places != {"title"}
 
     @property
@@ -67,6 +74,10 @@ class Conditions:
     def role_fits(self, role: str) -> bool:
         """Return whether parts of messages of this role are wanted."""
         return all(_holds(each, partial(_is, role)) for each in self.roles)
+
+    def notes_fit(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether parts of a message with this metadata are wanted."""
+        return all(_holds(each, partial(_is_noted, metadata)) for each in self.notes)
 
     def tool_fits(self, kind: str, data: Mapping[str, Any] | None = None) -> bool:
         """Return whether a part is wanted by its tool.
@@ -112,7 +123,7 @@ def conditions_of(query: Query) -> Conditions:
     hidden = any(not each.negated and all(one.value == "hidden" for one in each.filters)
                  for each in states)
     calls = [each for each in states if any(one.value != "hidden" for one in each.filters)]
-    moved = {id(one) for field in ("role", "tool", "file", "in", "after", "before")
+    moved = {id(one) for field in ("role", "tool", "file", "in", "after", "before", *NOTES)
              for each in by_field.get(field, ()) for one in each.filters}
     moved |= {id(one) for each in states for one in each.filters}
     places = {place for place in PLACES if all(
@@ -130,9 +141,16 @@ def conditions_of(query: Query) -> Conditions:
         sessions=replace(query, terms=(), filters=tuple(
             one for one in query.filters if id(one) not in moved)),
         roles=tuple(by_field.get("role", ())),
+        notes=tuple(each for field in NOTES for each in by_field.get(field, ())),
         tools=tuple(by_field.get("tool", ())),
         calls=(*by_field.get("file", ()), *calls),
     )
+
+
+def _is_noted(metadata: Mapping[str, Any], wanted: Filter) -> bool:
+    value = as_dict(metadata.get("backscroll")).get(NOTES[wanted.field])
+    return isinstance(value, str) and (
+        value_test(wanted.field, wanted.operator, str(wanted.value))(value))
 
 
 def _is(value: str, wanted: Filter) -> bool:

@@ -595,7 +595,7 @@ def sessions_with_hits(
         yield None if found is None else SessionsFound(found.ids - without, why or found.why)
 
 
-_WHOLE = frozenset({"tool", "file", "role"})
+_WHOLE = frozenset({"tool", "file", "role", "task", "channel"})
 """Fields whose negation asks for sessions that have no such part at all."""
 
 

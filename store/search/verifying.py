@@ -276,7 +276,7 @@ class Verifier:
             message = Message(text(name) or "", text(session_id) or "", text(role) or "",
                               metadata, hidden, number(created_at))
             if hidden is self.asks.hidden and self.asks.in_time(message.created_at) and (
-                self.asks.role_fits(message.role)
+                self.asks.role_fits(message.role) and self.asks.notes_fit(metadata)
             ):
                 found[message.id] = message
         return found

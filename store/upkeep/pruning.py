@@ -96,7 +96,7 @@ def plan(database: Database, wish: Wish, *, now: int) -> Plan:
              number(row[5]), bool(row[6]))
         for row in database.connection.execute(
             f"SELECT s.id, s.parent_id, {form.fact('s', 'lineage.kind')}, {form.source_kind('s')},"
-            f" {form.title('s')}, s.updated_at, {form.fact('s', 'user.star')} FROM chat_sessions s")
+            f" {form.title('s')}, s.updated_at, {form.starred('s')} FROM chat_sessions s")
     ]  # fmt: skip
     families = _families(rows)
     forked = _forked_from(database, rows)

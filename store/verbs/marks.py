@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from store.engine.database import Database
 from store.engine.values import tag_names
 from store.errors import Refused
-from store.queries.user_marks import user_marks
+from store.queries.user_marks import starred_by_source, user_marks
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import require_session, require_visible_message
 from store.verbs.log import note_change, record
@@ -76,13 +76,26 @@ def star(db: Database, session_id: str, *, on: bool | None = None, now: int) -> 
         Refused: It is that way already.
     """
     require_session(db, session_id)
-    has = user_marks(db, session_id).get("star") is True
+    has, given = starred_by_source(db, session_id)
     wanted = not has if on is None else on
     if wanted == has:
         raise Refused("the session is already starred" if has else "the session is not starred")
-    edit = set_metadata(db, "chat_sessions", session_id, "$.user.star", True if wanted else None)
+    edit = _star_edit(db, session_id, wanted, given)
     _finish(db, "star", session_id, "starred" if wanted else "removed the star", [edit], now)
     return wanted
+
+
+def _star_edit(db: Database, session_id: str, wanted: bool, given: bool) -> CellEdit:
+    """Set or remove a star; that of the agent is overruled, as it cannot be removed.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        wanted: Whether it gets a star.
+        given: Whether its agent gives it one.
+    """
+    value = True if wanted else False if given else None
+    return set_metadata(db, "chat_sessions", session_id, "$.user.star", value)
 
 
 def tag(
@@ -137,15 +150,15 @@ def star_all(
         Refused: All of them are that way already.
     """
     names = _all_there(db, session_ids)
-    starred = {name for name in names if user_marks(db, name).get("star") is True}
+    states = {name: starred_by_source(db, name) for name in names}
+    starred = {name for name in names if states[name][0]}
     wanted = len(starred) < len(names) if on is None else on
     targets = [name for name in names if (name in starred) != wanted]
     if not targets:
         one = len(names) == 1
         state = "already starred" if wanted else "not starred"
         raise Refused(f"the session is {state}" if one else f"all of these sessions are {state}")
-    value = True if wanted else None
-    edits = [set_metadata(db, "chat_sessions", name, "$.user.star", value) for name in targets]
+    edits = [_star_edit(db, name, wanted, states[name][1]) for name in targets]
     summary = "starred" if wanted else "removed the star"
     _finish_all(db, "star", targets, summary, edits, now)
     return wanted, targets

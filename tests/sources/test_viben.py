@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from store.language.query import parse
+from store.queries.details import timeline
 from store.queries.originals import attachment
+from store.search.running import sessions_with_hits
 from store.sources.base.drafts import PartDraft, SessionDraft
 from store.sources.registry import all_sources
 from store.sources.viben import VibenSource
@@ -129,6 +132,24 @@ def test_a_task_and_what_it_made(tmp_path: Path) -> None:
         (MIXED,),
     ).fetchone()
     assert attachment(database, session, grown.extra(made)["attachment"]) == b"<h1>hi</h1>\n"
+
+
+def test_favourites_are_stars_and_tasks_select_messages(viben: Path, tmp_path: Path) -> None:
+    assert "is_starred" not in DRAFTS[MIXED].metadata["backscroll"]
+    task = viben / "tasks" / "task_1708771800000_abc123.yaml"
+    task.write_text(task.read_text().replace("favorite: false", "favorite: true"))
+    db = grown.synced(VibenSource(), viben, tmp_path / "library.db")
+    by_task = sessions_with_hits(db, parse("task:abc123 role:user", now=0), None)
+    ids = [step for step in by_task if step is not None][-1].ids
+    starred = db.connection.execute(
+        f"SELECT s.id, {db.form.source_id('s')} FROM chat_sessions s WHERE {db.form.starred('s')}")
+    (found, name), = starred.fetchall()
+    assert name == MIXED and found in ids
+    (turn,) = timeline(db, found).turns
+    assert (turn.task, turn.favorite) == ("task_1708771800000_abc123", True)
+    for words in ("task:other", "channel:abc123", "-task:abc123 role:user id:" + found):
+        steps = sessions_with_hits(db, parse(words, now=0), None)
+        assert [step for step in steps if step is not None][-1].ids == set()
 
 
 def test_cost_is_counted_once() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
-from store.queries.user_marks import user_marks
+from store.queries.user_marks import starred_by_source, user_marks
 from store.verbs.marks import label, rename, star, star_all, tag, tag_all
 from store.verbs.undo import undo
 from tests.store.talks import Talk
@@ -46,6 +46,18 @@ def test_star_turns_round(talk: Talk) -> None:
     assert talk.dump() == before
     with pytest.raises(Refused, match="not starred"):
         in_transaction(talk.db, star, session, on=False, now=1)
+
+
+def test_a_star_of_the_agent_is_overruled_and_comes_back(talk: Talk) -> None:
+    session = talk.session(metadata_json='{"backscroll": {"is_starred": true}}')
+    with pytest.raises(Refused, match="already"):
+        in_transaction(talk.db, star, session, on=True, now=1)
+    assert in_transaction(talk.db, star, session, now=1) is False
+    assert user_marks(talk.db, session) == {"star": False}
+    assert in_transaction(talk.db, star_all, [session], now=1) == (True, [session])
+    in_transaction(talk.db, undo, now=1)
+    in_transaction(talk.db, undo, now=1)
+    assert user_marks(talk.db, session) == {} and starred_by_source(talk.db, session)[0]
 
 
 def test_tags_keep_their_order(talk: Talk) -> None:

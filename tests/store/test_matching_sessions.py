@@ -11,6 +11,7 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.language.query import parse
+from store.queries.known_values import known_values
 from store.queries.matching_sessions import session_condition, session_test
 from tests.store import making
 
@@ -107,6 +108,28 @@ def test_a_fork_without_a_kind_has_messages_older_than_itself(tmp_path: Path) ->
     assert (select(db, "is:fork"), select(db, "is:subagent")) == ("f", "")
 
 
+@pytest.mark.parametrize(("text", "found"), [
+    ("status:failed", "ad"), ("status:completed", "bc"), ("status:=completed", "b"),
+    ("-status:completed", "ade"), ("status:merged,failed", "ade"), ("is:starred", "bc"),
+    ("-is:starred", "ade"),
+])
+def test_the_agents_own_words_and_stars(tmp_path: Path, text: str, found: str) -> None:
+    db = open_database(making.contract(tmp_path / "s.db"))
+    for id, metadata in {
+        "ses_a": {"backscroll": {"status": "failed"}},
+        "ses_b": {"backscroll": {"branch": {"status": "completed"}, "is_starred": True}},
+        "ses_c": {"backscroll": {"tasks": [7, {"status": 7}, {"status": "completed_empty"}]},
+                  "user": {"star": True}},
+        "ses_d": {"backscroll": {"status": "active", "is_starred": True,
+                                 "tasks": [{"status": "failed"}]}, "user": {"star": False}},
+        "ses_e": {"backscroll": {"state": "merged", "tasks": "no list"}},
+    }.items():
+        making.add_session(db.connection, id, NOW, metadata_json=json.dumps(metadata))
+    assert select(db, text) == found
+    assert {known.value for known in known_values(db)["status"]} == {
+        "failed", "completed", "completed_empty", "active", "merged"}
+
+
 def test_a_host_may_have_anything_in_its_columns(tmp_path: Path) -> None:
     db = open_database(making.loose(tmp_path / "s.db"))
     for number, value in enumerate((None, b"\xff\x00", 7, 1.5, "x", "{", "[[]]")):
@@ -114,7 +137,8 @@ def test_a_host_may_have_anything_in_its_columns(tmp_path: Path) -> None:
             db.connection, f"ses_{number}", 1, agent=value, workspace_root=value,
             model_json=value, metadata_json=value, cost_usd=value, total_tokens=value)
     for text in ("agent:x", "model:x", "workspace:x", "title:x", "tag:x", "label:x", "id:ses",
-                 "cost:>1", "tokens:>1", "is:starred", "is:fork", "is:running", "branch:x"):
+                 "cost:>1", "tokens:>1", "is:starred", "is:fork", "is:running", "branch:x",
+                 "status:x"):
         select(db, text)
     assert select(db, "agent:7") == "2" and select(db, "cost:>1") == "23"
 

@@ -19,7 +19,7 @@ from tui.details.chart import Chart
 from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
 from tui.details.screen import DetailsScreen
-from tui.details.table import TurnTable
+from tui.details.table import TurnTable, turn_line
 from tui.dialogs.help import HelpScreen
 from tui.dialogs.palette import entries_of
 from tui.keys import registry
@@ -229,6 +229,15 @@ def test_the_table_is_found_by_prompt_and_tool() -> None:
     turns[1].prompt = "Fix the Worker"
     table = TurnTable("s", turns, MEASURES[0])
     assert table.find("worker", 80) == [1]
+
+
+def test_the_table_shows_the_task_of_a_turn_and_its_star() -> None:
+    turns = turns_of(1, 2)
+    turns[1].task, turns[1].favorite = "task_17", True
+    table = TurnTable("s", turns, MEASURES[0])
+    assert table.find("task_17", 118) == [1]
+    assert "★ task_17" in table.line(1, 118).text and "★" not in table.line(0, 118).text
+    assert turn_line(turns[1], 118).right[-1][0].startswith("task task_17")
 
 
 async def test_a_family_has_its_total_and_shares(talk: Talk) -> None:

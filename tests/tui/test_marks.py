@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import open_database
-from tests.tui.seeded import SESSION, Said, make_store, message_id, text
+from tests.tui.seeded import SESSION, Said, make_store, message_id, text, tool
 from tests.tui.seeded import long_talk as talk
 from tests.tui.test_key_after_key import typed
 from tests.tui.test_places import at, go_to, two
@@ -152,6 +152,25 @@ async def test_what_a_mark_was_on_may_be_gone(tmp_path: Path) -> None:
         assert run.last == "It is no longer in the store"
         await run.press("a")
         assert at(run) == where
+
+
+async def test_checkpoints_are_in_the_list(tmp_path: Path) -> None:
+    call = tool("Edit", {"file_path": "a"}, "ok", restore_point="point-2")
+    path = make_store(tmp_path / "s.db", [
+        Said("user", [text("One")]), Said("assistant", [text("I will"), call]),
+        Said("user", [text("Two")], {"backscroll": {"checkpoint": {"checkpoint_id": "cp-1"}}}),
+        Said("assistant", [text("Done")])])
+    async with running(path) as run:
+        await run.open(SESSION)
+        await run.press("apostrophe")
+        assert "Gemini's checkpoint point-2" in run.dialog()
+        assert "y-agent's checkpoint cp-1" in run.dialog()
+        await run.press("1")
+        assert at(run) == (SESSION, message_id(1), 1)
+        await run.press("apostrophe", "2")
+        assert at(run)[1] == message_id(2)
+        await run.press("F", "enter")
+        assert run.told[-1].startswith("Forked")
 
 
 @pytest.mark.parametrize("pace", [0, 1, 5])

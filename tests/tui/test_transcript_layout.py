@@ -48,6 +48,25 @@ def test_a_prompt_has_its_name_its_time_and_its_own_lines() -> None:
     assert block.bar == "user"
 
 
+def test_a_head_names_another_agent_and_what_its_agent_keeps() -> None:
+    setting = Setting(width=70, measure=60, agent="build")
+
+    def head(role: str, **metadata: Any) -> str:
+        block = block_of(text("Hi"), role, heads=True, metadata=metadata, setting=setting)
+        return shown(block)[0].rsplit("  ", 1)[0]
+
+    assert head("user", agent="build") == "You" and head("user", agent=7) == "You"
+    assert head("user", agent="plan\x1b") == "You  plan␛"
+    assert head("assistant", agent="plan") == "Assistant  plan"
+    assert head("user", snapshot_id="snap-1") == "You  snapshot"
+    assert head("assistant", snapshot_id="snap-1") == "Assistant"
+    assert head("user", backscroll={"checkpoint": {"turn": 1}}) == "You  checkpoint"
+    assert head("user", backscroll={"favorite": True}) == "You ★"
+    call = tool("Edit", {"file_path": "a"}, "ok")
+    call["resultProviderMetadata"] = {"backscroll": {"restore_point": "point"}}
+    assert "checkpoint" in shown(block_of(call))[0]
+
+
 def test_an_answer_is_markdown_with_facts_of_its_message() -> None:
     words = ("# Plan\n\nDo *this*, `that`:\n\n1. one\n2. two\n   - inner\n\n> said\n\n"
              "```py\nx = 1\n```")

@@ -33,10 +33,12 @@ from store.engine.database import Database
 from store.language.query import Query, parse
 from store.queries import sessions
 from store.queries.summaries import Summary
+from store.queries.user_marks import is_starred
 from store.search.listed import Listed
 from store.system.clock import system_clock
 from store.system.streams import Painted
 from store.text import figures
+from store.text.stored_json import as_dict
 from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note
 from tui.cli.stores import store_for_reading
 from tui.words.sessions import STATE_WORDS
@@ -163,7 +165,7 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
     lineage = summary["lineage"]
     mark = _MARKS.get(lineage["kind"], "↱ ") if lineage else ""
     title = " ".join((summary["title"] or "untitled").split())
-    star = " ★" if _user(summary).get("star") else ""
+    star = " ★" if is_starred(as_dict(summary["metadata"])) else ""
     archived = "  archived" if summary["archived_at"] is not None else ""
     known = "  prompts only" if _own(summary).get("prompts_only") is True else ""
     pieces = [
@@ -192,15 +194,7 @@ def _amounts(summary: Summary) -> str:
 
 
 def _own(summary: Summary) -> dict[str, Any]:
-    metadata = summary["metadata"]
-    own = metadata.get("backscroll") if isinstance(metadata, dict) else None
-    return own if isinstance(own, dict) else {}
-
-
-def _user(summary: Summary) -> dict[str, Any]:
-    metadata = summary["metadata"]
-    user = metadata.get("user") if isinstance(metadata, dict) else None
-    return user if isinstance(user, dict) else {}
+    return as_dict(as_dict(summary["metadata"]).get("backscroll"))
 
 
 def _workspace(given: str | None) -> str | None:

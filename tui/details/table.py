@@ -10,12 +10,16 @@ from store.text.figures import count_of, duration, moment, tokens
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
 from tui.kit.blocks import Block, Spot
+from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, cut, set_width
 from tui.kit.text import one_line
 from tui.kit.usage import BUCKETS, cost_words
 
 BEGAN = 12
 """Cells of the column of times: a turn's time, and the date of the first one of a day."""
+
+TASK = 14
+"""Characters of a task's name in a line of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +118,10 @@ class TurnTable(Block):
         return [*set_width(runs, width)]
 
     def find(self, needle: str, width: int) -> list[Spot]:
-        """Return the turns whose prompt or tools hold the needle."""
+        """Return the turns whose prompt, task or tools hold the needle."""
         return [
             number for number, turn in enumerate(self._turns)
-            if needle in turn.prompt.casefold()
+            if needle in turn.prompt.casefold() or needle in turn.task.casefold()
             or any(needle in tool.casefold() for tool in turn.tools)
         ]
 
@@ -155,6 +159,10 @@ def _prompt_runs(turn: Turn, look: str) -> list[Run]:
         mark.append(("hidden ", "fork"))
     if turn.copied:
         mark.append(("copied ", "fork"))
+    if turn.favorite:
+        mark.append((f"{glyphs().star} ", "tool"))
+    if turn.task:
+        mark.append((f"{one_line(turn.task, TASK)}  ", "faint"))
     if not turn.number and not turn.hidden:
         return [*mark, ("before the first prompt", "faint italic")]
     return [*mark, (one_line(turn.prompt), look)]
@@ -171,6 +179,8 @@ def turn_line(turn: Turn, width: int) -> Line:
         runs.append((f"{cost}  ", "text"))
     runs += tool_runs(turn, True)
     told = count_of(turn.messages, "message")
+    if turn.task:
+        told = f"task {one_line(turn.task, 40)}  {told}"
     models = "  ".join(one_line(model.rpartition("/")[2], 40) for model in turn.models)
     return Line(cut(runs, max(10, width - len(told) - len(models) - 5)),
                 ((f"{models}  ", "muted"), (told, "faint")))

@@ -116,8 +116,9 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
           "Mark the selected part, or in the list the session, with the letter typed next",
           "Move", run=lambda screen: screen.keeper.ask_mark(), available=_can_mark,
           also="bookmark"),
-    _main("marks", ("'",), "marks", "List marks and labels; a letter goes to its mark at once",
-          "Move", run=lambda screen: screen.choose_place(), meaning="labels", also="bookmarks"),
+    _main("marks", ("'",), "marks",
+          "List marks, labels and checkpoints; a letter goes to its mark at once", "Move",
+          run=lambda screen: screen.choose_place(), meaning="labels", also="bookmarks"),
     _main("back", ("escape",), "back", "Go back one step", "Move", footer=5, meaning="close",
           run=lambda screen: screen.go_back()),
 )

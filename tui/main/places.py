@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tui.kit.text import one_line
 from tui.messages import JumpedFrom
 from tui.state.marks import Mark, Marks, marks_paths
 from tui.state.places import Places, Visit
 from tui.verbs.doing import ask_store, counted, opened, quoted
 
 if TYPE_CHECKING:
+    from store.files.history import Checkpoint
     from store.queries.places import PlaceFacts
     from tui.dialogs.choose import Option
     from tui.host import Host
@@ -191,7 +193,7 @@ class PlaceKeeper:
     # Marks and labels to choose from
 
     async def choose(self) -> None:
-        """List the labels of the session and all marks, and go to what is chosen."""
+        """List labels and checkpoints of the session and all marks, and go to what is chosen."""
         self.marks.read()
         options = await self._options()
         if options is None:
@@ -206,11 +208,18 @@ class PlaceKeeper:
 
         about = f"{counted(len(options), 'place')}; a letter goes there at once"
         visit: Visit | None = await self._host.push_screen_wait(
-            ChooseDialog("Marks and labels", options, about=about, verb="go there"))
+            ChooseDialog("Marks, labels and checkpoints", options, about=about, verb="go there"))
         if visit is None:
             return
         self.reads(visit.session_id, jumps=True)
         await self.go(visit)
+
+    async def _checkpoints(self, session_id: str | None) -> list[tuple[Checkpoint, int | None]]:
+        """Return the points that the agent of a session can go back to."""
+        from store.files.history import checkpoints_of
+
+        found = await ask_store(self._host, checkpoints_of, session_id) if session_id else None
+        return found.value if found is not None else []
 
     async def _options(self) -> list[Option] | None:
         """Return what can be chosen; None where the store refuses to be read."""
@@ -223,6 +232,11 @@ class PlaceKeeper:
         visits = [Visit(mark.session_id, mark.message_id, mark.part)
                   for mark in self.marks.by_letter.values()]
         visits += [Visit(session_id or "", label.message_id, WHOLE_MESSAGE) for label in labels]
+        names = [f"“{label.text}” " for label in labels]
+        for point, index in await self._checkpoints(session_id):
+            visits.append(Visit(session_id or "", point.message_id,
+                                WHOLE_MESSAGE if index is None else index))
+            names.append(f"{point.kept_by}'s checkpoint {one_line(point.name, 40)} ")
         facts = await ask_store(self._host, place_facts, [visit.key for visit in visits])
         if facts is None:
             return None
@@ -230,7 +244,7 @@ class PlaceKeeper:
         options = []
         for number, (visit, fact) in enumerate(zip(visits, facts.value, strict=True)):
             at = number - len(self.marks.by_letter)
-            name = "" if at < 0 else f"“{labels[at].text}” "
+            name = "" if at < 0 else names[at]
             key = keys[number] if number < len(keys) else ""
             options.append(_option(
                 visit, fact, name=name, key=key, here=visit.session_id == session_id))

@@ -148,7 +148,7 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
              lambda pane: pane.verbs.change_label(), available=_writable,
              also="name bookmark"),
     _command("labels", ("'",), "labels",
-             "List labels and marks; a letter goes to its mark at once", "Move",
+             "List labels, marks and checkpoints; a letter goes to its mark at once", "Move",
              lambda pane: pane.verbs.go_to_label()),
     _command("next-branch", (")", "alt+right"), "next branch", "Open the next branch", "Move",
              lambda pane: pane.verbs.branch(1), available=_has_session_id),

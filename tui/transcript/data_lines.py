@@ -80,7 +80,11 @@ def _file(item: Item, setting: Setting) -> Laid:
     media = str(item.data.get("mediaType") or "")
     kind = "image" if media.startswith("image") else "file"
     words = clean(media_line(item.data))
-    return [Line(cut([(f"{kind} ", "user bold"), (words, "muted")], setting.width))], "user", False
+    beside = as_dict(as_dict(item.data.get("resultProviderMetadata")).get("backscroll"))
+    favorite = as_dict(beside.get("library_file")).get("is_favorite") is True
+    star: list[Run] = [(f"{glyphs().star} ", "tool")] if favorite else []
+    runs: list[Run] = [*star, (f"{kind} ", "user bold"), (words, "muted")]
+    return [Line(cut(runs, setting.width))], "user", False
 
 
 def _source(item: Item, setting: Setting) -> Laid:

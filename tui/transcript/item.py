@@ -23,6 +23,7 @@ class Setting:
         width: Columns of the content, without gutter.
         measure: Columns for prose.
         root: The session's workspace folder.
+        agent: The agent that the session was opened with.
         children: Sessions that a tool call of this one started.
         now: The present, epoch ms.
         running: Whether the session runs, so that calls at its end without a result run.
@@ -35,6 +36,7 @@ class Setting:
     width: int
     measure: int
     root: str | None = None
+    agent: str = ""
     children: Sequence[Child] = ()
     now: int = 0
     tools: Level = "short"

@@ -21,6 +21,8 @@ from tui.transcript.tool_lines import tool_lines
 from tui.words.calls import describe
 from tui.words.messages import clock_time, day, message_facts
 
+CHECKPOINT = "checkpoint"
+"""Marks a message or call before which its agent can go back."""
 _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
 _ASIDE = {"meta": "context", "notification": "notification"}
 
@@ -117,11 +119,20 @@ def _facts(line: Line, item: Item, setting: Setting) -> None:
 def _head(item: Item, setting: Setting, name: str, ink: str) -> Line:
     line = Line([(name, ink)])
     note = as_dict(item.metadata.get("backscroll"))
+    agent = item.metadata.get("agent")
+    if isinstance(agent, str) and agent.strip() and agent != setting.agent:
+        line.runs = [*line.runs, (f"  {one_line(agent, 40)}", "muted")]
     if note.get("sent_while_working"):
         line.runs = [*line.runs, ("  sent while it worked", "faint")]
+    if note.get("favorite") is True:
+        line.runs = [*line.runs, (f" {glyphs().star}", "tool")]
     label = setting.labels.get(item.message.id)
     if label:
         line.runs = [*line.runs, (f"  “{one_line(label)}”", "tool")]
+    if isinstance(note.get("checkpoint"), dict):
+        line.runs = [*line.runs, (f"  {CHECKPOINT}", "fork")]
+    elif item.message.role == "user" and isinstance(item.metadata.get("snapshot_id"), str):
+        line.runs = [*line.runs, ("  snapshot", "fork")]
     _facts(line, item, setting)
     return line
 
@@ -211,6 +222,9 @@ def _tool(item: Item, setting: Setting, block: PartBlock) -> None:
     assert item.row is not None
     times = (item.row.created_at, item.row.updated_at)
     call = describe(item.data, setting.root, times)
+    beside = as_dict(item.data.get("resultProviderMetadata")).get("backscroll")
+    if isinstance(as_dict(beside).get("restore_point"), str):
+        call.marks.append((CHECKPOINT, "fork"))
     runs = setting.runs(item.row.updated_at, newest=item.around.newest)
     if call.status == "pending" and runs:
         call.status, call.word = "running", "running"

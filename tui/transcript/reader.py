@@ -59,7 +59,7 @@ class SessionReader:
         opening, activity = await self.store.read(
             _open, row, around, setting.now, at_end=at_end)
         self.activity = activity
-        setting.root = row.workspace_root
+        setting.root, setting.agent = row.workspace_root, row.agent
         setting.take(activity)
         setting.parent = opening.parent_title or ""
         setting.children = opening.children

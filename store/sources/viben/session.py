@@ -170,6 +170,12 @@ def _describe(
     if tasks:
         own["tasks"] = tasks
         records.extend(record_bytes({"file": "task", **task}) for task in tasks)
+    favourites = {string(task.get("id")) for task in tasks if task.get("favorite") is True}
+    if favourites:
+        own["is_starred"] = True
+        for message in draft.messages:
+            if message.role == "user" and _task_of(message) in favourites:
+                message.metadata["backscroll"]["favorite"] = True
     if own:
         draft.metadata["backscroll"] = own
     activity = _activity(config, tasks, draft)
