@@ -56,9 +56,8 @@ def imports(code: ast.Module) -> Iterator[tuple[str, bool]]:
         alone = id(node) in for_types
         if isinstance(node, ast.Import):
             yield from ((alias.name, alone) for alias in node.names)
-        elif by_name and isinstance(node, ast.Call) and "import_module" in ast.unparse(node):
-            texts = (inner for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-            yield from ((one.value, alone) for one in texts if isinstance(one.value, str))
+        elif by_name and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value, alone
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from ((f"{node.module}.{alias.name}", alone) for alias in node.names)
 

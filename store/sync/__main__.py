@@ -22,6 +22,7 @@ from store.engine.server_url import Root, ServerUrl
 from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
+from store.sources.base.collection import rare_collection
 from store.sources.base.protocol import Source
 from store.sync import units
 from store.sync.engine import Sync
@@ -274,4 +275,5 @@ _WATCHING = {"standby": "another watcher is running; waiting for it to end", "wa
 
 
 if __name__ == "__main__":
+    rare_collection()
     sys.exit(main())

@@ -112,7 +112,7 @@ class Sync:
     _news: list[News] = field(default_factory=list)
     _again: list[Where] = field(default_factory=list)
     _read: set[Where] = field(default_factory=set)
-    _pool: Pool | None = None
+    _listing: Iterator[int] = field(default_factory=lambda: iter(()))
     _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
     _unlisted: set[Target] = field(default_factory=set)
     """Targets with a folder or file that cannot be read."""
@@ -186,28 +186,25 @@ class Sync:
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
         new = [job for job in jobs if job.stored is None]
-        try:
-            if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
-                # The helpers start while the sessions are listed.
-                self._pool = self._started_pool(jobs)
-                outlines.list_first(
-                    self.database, new, self.settings.excludes, self.clock, self.stopped,
-                    self._note_listed,
-                )  # fmt: skip
-            self.bring_in(jobs)
-        finally:
-            if self._pool is not None:
-                self._pool.end()
+        if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
+            self._listing = outlines.list_first(
+                self.database, new, self.settings.excludes, self.clock, self.stopped
+            )
+        self.bring_in(jobs)
 
-    def _note_listed(self, units: int) -> None:
-        self.progress.files_listed = units
-        self._report()
+    def _list_on(self) -> bool:
+        """List the next unit of those that are listed first; return whether more follow."""
+        listed = next(self._listing, None)
+        if listed is not None and listed != self.progress.files_listed:
+            self.progress.files_listed = listed
+            self._report()
+        return listed is not None
 
     def bring_in(self, jobs: list[Job]) -> None:
         """Read and write units in about this order, then the units that depend on them."""
         for _ in range(MOST_ROUNDS):
             while jobs and not self.stopped():
-                jobs = self._share(jobs) if len(jobs) > BULK_UNITS else self._work(jobs)
+                jobs = self._share(jobs)
             if self.stopped():
                 return
             jobs = self._concerned()
@@ -341,24 +338,24 @@ class Sync:
             self.database.connection, row[0] or ""
         )
 
-    def _started_pool(self, jobs: list[Job]) -> Pool | None:
+    def _pool_for(self, jobs: list[Job]) -> Pool | None:
         """Return helper processes for some jobs; None if there is too little work for them."""
         # Imported here: most syncs start no helpers, and asyncio comes along.
         from store.sync.pool import Pool, worth_sharing
 
         if not worth_sharing(jobs, self.settings):
             return None
-        pool = Pool(self.database.path, self.settings, self.stopped)
-        pool.start()
-        return pool
+        return Pool(self.database.path, self.settings, self.stopped)
 
     def _share(self, jobs: list[Job]) -> list[Job]:
         """Run jobs in helper processes if there is enough work; return the jobs to repeat."""
-        pool, self._pool = self._pool or self._started_pool(jobs), None
+        pool = self._pool_for(jobs) if len(jobs) > BULK_UNITS else None
         if pool is None:
-            return self._work(jobs)
+            while self._list_on():
+                pass
+            return [] if self.stopped() else self._work(jobs)
         again: list[Job] = []
-        for done in pool.work(jobs):
+        for done in pool.work(jobs, self._list_on):
             again += self._note(done.jobs, done.outcome)
             for job in take_wanted(
                 self.database, self.wanted, lambda: [jobs[number] for number in pool.waiting()]

@@ -20,6 +20,7 @@ from typing import IO
 from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.sources import registry
+from store.sources.base.collection import rare_collection
 from store.sources.base.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
@@ -61,9 +62,6 @@ class Helper:
             StoreError: The store is locked for long, read only, full or damaged.
             BrokenPipeError: The parent process is gone.
         """
-        self._sources = {source.kind: source for source in registry.all_sources()}
-        for source in self._sources.values():
-            connect_library(source, self.database)
         while True:
             try:
                 task = self.tasks.get(block=not self._numbers)
@@ -76,10 +74,15 @@ class Helper:
             if self._batch.is_full:
                 self._write()
 
+    def _source(self, kind: str) -> Source:
+        if kind not in self._sources:
+            self._sources[kind] = registry.source(kind)
+            connect_library(self._sources[kind], self.database)
+        return self._sources[kind]
+
     def _read(self, task: Task) -> None:
-        job = Job(
-            self._sources[task.kind], task.root, task.unit, task.stored, task.attempts, task.whole
-        )
+        source = self._source(task.kind)
+        job = Job(source, task.root, task.unit, task.stored, task.attempts, task.whole)
         send(self.answers, ReadsNow(task.number))
         results = read_in_steps(job, self.start.keep_originals, self.database)
         while True:
@@ -121,6 +124,7 @@ def main() -> None:
         for pragma in BULK_PRAGMAS:
             database.connection.execute(pragma)
         helper = Helper(database, start, answers)
+        rare_collection()
         threading.Thread(target=_listen, args=(questions, helper), daemon=True).start()
         helper.run()
         database.close()

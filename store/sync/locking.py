@@ -114,23 +114,31 @@ def _wait_for(descriptor: int, stop: Stop) -> bool:
 
 
 @contextlib.contextmanager
-def write_turn(store: Path) -> Iterator[None]:
+def write_turn(store: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold the lock by which the helpers of one sync take turns to write.
 
     A waiter is woken at once, whereas SQLite polls its own lock every tens of milliseconds.
+
+    Args:
+        store: The store's file.
+        wait: Whether to wait for the turn; else False is yielded where another has it.
 
     Raises:
         StoreError: The store's folder cannot be written.
     """
     if fcntl is None:
-        yield
+        yield True
         return
-    descriptor = _open_lock(store, ".turn-lock")
+    descriptor, mine = _open_lock(store, ".turn-lock"), True
     try:
-        # Some network file systems have no locks; SQLite's own lock is enough.
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            mine = False
+        except OSError:
+            # Some network file systems have no locks; SQLite's own lock is enough.
+            pass
+        yield mine
     finally:
         os.close(descriptor)
 

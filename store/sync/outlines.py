@@ -9,7 +9,7 @@ that a sync that was stopped goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from store.sync import units
 from store.sync.batch import ROW_ERRORS
 from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
-from store.sync.locking import transaction
+from store.sync.locking import transaction, write_turn
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.reading import ReadUnit, leave_out
 from store.sync.targets import Target
@@ -31,6 +31,8 @@ from store.system.clock import Clock
 
 WRITTEN_AT_ONCE = 50
 """Units of a transaction; of the first one a fifth, so that the newest sessions show soon."""
+MOST_WAITING = 500
+"""Units that wait to be written while helpers write, before this waits for its turn."""
 
 
 def list_first(
@@ -39,8 +41,7 @@ def list_first(
     excludes: Excludes,
     clock: Clock,
     stopped: Callable[[], bool],
-    listed: Callable[[int], None],
-) -> None:
+) -> Iterator[int]:
     """Write an outline of each session of units that are new to the store.
 
     Args:
@@ -49,26 +50,28 @@ def list_first(
         excludes: Returns whether to leave out the sessions of a workspace.
         clock: Gives the time for the change log.
         stopped: Called between units; True ends it and keeps what is listed.
-        listed: Called with the number of units that are listed.
+
+    Yields:
+        The number of units that are listed, after each that was looked at.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
     known = set(database.connection.execute("SELECT kind, root, key FROM outlines"))
     waiting = list[tuple[Job, list[PreparedSession]]]()
-    done, written = 0, False
+    done = listed = 0
     for job in jobs:
         if stopped():
             break
         done += 1
         if job.stored is None and units.where(job) not in known:
             waiting.append((job, outlines_of(job, excludes)))
-        if len(waiting) * (1 if written else 5) >= WRITTEN_AT_ONCE:
-            _write(database, waiting, clock)
-            waiting, written = [], True
-            listed(done)
+        enough = len(waiting) * (1 if listed else 5) >= WRITTEN_AT_ONCE
+        if enough and _write(database, waiting, clock, wait=len(waiting) >= MOST_WAITING):
+            waiting, listed = [], done
+        yield listed
     _write(database, waiting, clock)
-    listed(done)
+    yield done
 
 
 def outlines_of(job: Job, excludes: Excludes) -> list[PreparedSession]:
@@ -108,24 +111,33 @@ def _outline(job: Job, draft: SessionDraft) -> PreparedSession:
 
 
 def _write(
-    database: Database, found: Iterable[tuple[Job, list[PreparedSession]]], clock: Clock
-) -> None:
+    database: Database,
+    found: Iterable[tuple[Job, list[PreparedSession]]],
+    clock: Clock,
+    *,
+    wait: bool = True,
+) -> bool:
+    """Write what was found; return False where a helper writes now and this need not wait."""
     connection = database.connection
-    with transaction(connection, database.path):
-        for job, sessions in found:
-            for session in sessions:
-                connection.execute("SAVEPOINT outline")
-                try:
-                    if insert_outline(database, session):
-                        log_changes(database, session.id, (), clock)
-                        connection.execute(
-                            "INSERT OR REPLACE INTO outlines VALUES (?, ?, ?, ?)",
-                            (session.id, *units.where(job)),
-                        )
-                except ROW_ERRORS:
-                    # Reading the unit tells what is wrong with it.
-                    connection.execute("ROLLBACK TO outline")
-                connection.execute("RELEASE outline")
+    with write_turn(database.path, wait=wait) as mine:
+        if not mine:
+            return False
+        with transaction(connection, database.path):
+            for job, sessions in found:
+                for session in sessions:
+                    connection.execute("SAVEPOINT outline")
+                    try:
+                        if insert_outline(database, session):
+                            log_changes(database, session.id, (), clock)
+                            connection.execute(
+                                "INSERT OR REPLACE INTO outlines VALUES (?, ?, ?, ?)",
+                                (session.id, *units.where(job)),
+                            )
+                    except ROW_ERRORS:
+                        # Reading the unit tells what is wrong with it.
+                        connection.execute("ROLLBACK TO outline")
+                    connection.execute("RELEASE outline")
+    return True
 
 
 def are_left(database: Database) -> bool:

@@ -89,17 +89,15 @@ class Pool:
     _waiting: Scheduler = field(default_factory=lambda: Scheduler(()))
     _deaths: int = 0
 
-    def start(self) -> None:
-        """Start the helpers, if that was not done; ``work`` or ``end`` must follow."""
-        self._helpers = self._helpers or [self._start() for _ in range(self.settings.helpers)]
-
-    def end(self) -> None:
-        """End the helpers at once; running transactions are rolled back."""
-        for helper in self._helpers:
-            helper.kill()
-
-    def work(self, jobs: list[Job]) -> Iterator[Done]:
+    def work(
+        self, jobs: list[Job], meanwhile: Callable[[], bool] = lambda: False
+    ) -> Iterator[Done]:
         """Sync units in helpers, in about their order, and yield what is finished.
+
+        Args:
+            jobs: The units.
+            meanwhile: Does some of the caller's own work, and returns whether more is left. Until
+                then one helper waits, so that all of them and the caller do not share processors.
 
         Raises:
             StoreError: A helper cannot write to the store, or helpers keep ending early.
@@ -108,21 +106,24 @@ class Pool:
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
             for number, job in enumerate(jobs)
         )
-        self.start()
+        self._helpers = [self._start() for _ in range(self.settings.helpers)]
+        busy = True
         try:
             while self._waiting or any(helper.given for helper in self._helpers):
                 if self.stopped():
                     break
-                for helper in self._helpers:
+                busy = busy and meanwhile()
+                for helper in self._helpers[: max(1, len(self._helpers) - busy)]:
                     helper.assign(self._waiting)
                 try:
-                    yield from self._take(*self._received.get(timeout=POLL_S), jobs)
+                    yield from self._take(*self._received.get(not busy, POLL_S), jobs)
                 except queue.Empty:
                     # Whoever takes what is done may have something to do in between.
                     yield Done()
             yield from self._end(jobs)
         finally:
-            self.end()
+            for helper in self._helpers:
+                helper.kill()
 
     def waiting(self) -> list[int]:
         """Return the places, among the jobs, of those that no helper has been given."""

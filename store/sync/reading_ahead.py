@@ -154,7 +154,7 @@ def main() -> None:
     if not isinstance(unit, AheadOf):
         return
     database = open_database(unit.store, write=False)
-    source = next(one for one in registry.all_sources() if one.kind == unit.kind)
+    source = registry.source(unit.kind)
     connect_library(source, database)
     start = receive(questions)
     if isinstance(start, ReadAhead) and isinstance(source, LongSource):
