@@ -18,8 +18,9 @@ def forget(
 ) -> list[str]:
     """Delete sessions and their subagents permanently and return their ids; forks stay.
 
-    Their text is overwritten in the file, its search index and its statistics, and the
-    write-ahead logs are truncated unless a reader uses them.
+    A session that was deleted, and that undo could bring back, can be forgotten too. All text
+    is overwritten in the file, its search index and its statistics, and the write-ahead logs are
+    truncated unless a reader uses them.
 
     Args:
         database: The library.
@@ -58,10 +59,13 @@ def forget_chosen(
         NotFound: A session is not in the store; nothing is removed then.
         StoreError: As ``forget`` raises it.
     """
+    from store.events.log import forget_events
+    from store.verbs.log import drop_kept
+
     connection = database.connection
     connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection, database.path):
-        family = _with_subagents(connection, choose())
+        family = _with_subagents(database, choose())
         now = clock()
         connection.executemany(
             "INSERT OR IGNORE INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)",
@@ -72,6 +76,8 @@ def forget_chosen(
         connection.executemany(
             "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
         )
+        drop_kept(database, family)
+        forget_events(connection, family, now)
         for session_id in family:
             orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)
@@ -141,13 +147,19 @@ def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
     return count
 
 
-def _with_subagents(connection: sqlite3.Connection, session_ids: list[str]) -> list[str]:
+def _with_subagents(database: Database, session_ids: list[str]) -> list[str]:
+    from store.verbs.log import deleted_session
+
+    connection = database.connection
+    family = list(session_ids)
     for session_id in session_ids:
         if not connection.execute(
             "SELECT 1 FROM chat_sessions WHERE id = ?", (session_id,)
         ).fetchone():
-            raise NotFound(f"no session {session_id}")
-    family = list(session_ids)
+            kept = deleted_session(database, session_id)
+            if not kept:
+                raise NotFound(f"no session {session_id}")
+            family.extend(one for one in kept if one not in family)
     for parent in family:
         children = connection.execute(
             "SELECT id FROM chat_sessions WHERE parent_id = ? "

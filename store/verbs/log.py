@@ -7,6 +7,7 @@ folder, attached to the writing connection, so that the host's file gets no tabl
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -81,6 +82,47 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
         f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
     )
     return name
+
+
+def deleted_session(db: Database, name: str) -> list[str]:
+    """Return the sessions that one deletion took out of a library and that undo can bring back.
+
+    Args:
+        db: The store.
+        name: The id of the session that was deleted, or of one of its subagents.
+
+    Returns:
+        The session and its subagents, or the subagent alone; nothing if it is not kept.
+    """
+    kept = "deleted_chat_sessions"
+    if db.form.name != "own" or kept not in _kept_tables(db):
+        return []
+    return [row[0] for row in db.connection.execute(
+        f"SELECT id FROM {kept} WHERE id = $1 OR verb_seq IN (SELECT k.verb_seq FROM {kept} k"
+        " JOIN verb_log l ON l.seq = k.verb_seq AND l.session_id = k.id WHERE k.id = $1)"
+        " ORDER BY id <> $1, id", {"1": name}).fetchall()]
+
+
+def drop_kept(db: Database, session_ids: Sequence[str]) -> None:
+    """Delete the rows of a library that are kept for undo and belong to forgotten sessions.
+
+    Args:
+        db: The library, in a transaction; the entries of the sessions are no longer in the log.
+        session_ids: The sessions.
+    """
+    for table in _kept_tables(db):
+        column = "id" if table.endswith("_chat_sessions") else "session_id"
+        db.connection.executemany(
+            f"DELETE FROM {table} WHERE {column} = ?", ((one,) for one in session_ids))
+        db.connection.execute(
+            f"DELETE FROM {table} WHERE verb_seq NOT IN (SELECT seq FROM verb_log)")
+
+
+def _kept_tables(db: Database) -> list[str]:
+    """Return the tables of a library that keep rows for undo."""
+    return [row[0] for row in db.connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        " AND (name GLOB 'undone_*' OR name GLOB 'deleted_*') ORDER BY name")]
 
 
 def record(

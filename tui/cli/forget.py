@@ -1,7 +1,8 @@
 """Remove sessions and their subagents from the store permanently.
 
-This cannot be undone, and no later sync adds them again. The agent's own files are not changed, and
-backups of the store still have them.
+This cannot be undone, and no later sync adds them again. A session that was deleted is named by its
+full id; `backscroll undo` cannot bring it back then. Nothing stays in the event log either. The
+agent's own files are not changed, and backups of the store still have them.
 Asks first; scripts use --yes.
 
 --json prints {"forgotten": [id, ...]}.
@@ -12,9 +13,10 @@ from __future__ import annotations
 import argparse
 
 from store.engine.database import Database
+from store.errors import NotFound
 from store.queries.sessions import resolve
-from store.rows import SessionRow
 from store.sync.forget import forget
+from store.verbs.log import deleted_session
 from tui.cli.confirming import confirm
 from tui.cli.output import NAME_HELP, Printer, print_json
 from tui.cli.stores import store_for_writing
@@ -37,11 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Remove the sessions, after confirmation."""
     with store_for_writing(options) as database:
-        rows = [resolve(database, name) for name in options.sessions]
+        found = [_named(database, name) for name in options.sessions]
         if not options.yes:
-            confirm([f"{row.id}  {row.title or 'untitled'}" for row in rows],
+            confirm([f"{session_id}  {title}" for session_id, title in found],
                     "Remove permanently?", otherwise="nothing was removed")
-        gone = _forget(database, rows)
+        gone = forget(database, [session_id for session_id, _ in found])
     if options.json:
         print_json({"forgotten": gone})
     else:
@@ -51,6 +53,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _forget(database: Database, rows: list[SessionRow]) -> list[str]:
-    return forget(database, [row.id for row in rows])
-
+def _named(database: Database, name: str) -> tuple[str, str]:
+    """Return the id and the title of a session, also of one that was deleted."""
+    try:
+        row = resolve(database, name)
+    except NotFound:
+        kept = deleted_session(database, name)
+        if not kept:
+            raise
+        return kept[0], "deleted; undo could bring it back"
+    return row.id, row.title or "untitled"

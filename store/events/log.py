@@ -1,0 +1,260 @@
+"""Switches the event log of a library on and off, and says whether it is on."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from store.engine.database import Database, in_transaction
+from store.engine.schema import statements
+from store.errors import Refused
+from store.events import sql
+from store.system.clock import Clock, system_clock
+
+Progress = Callable[[int, int], None]
+"""Takes how many sessions are done, and how many there are."""
+
+AT_ONCE_S = 0.2
+"""Seconds that snapshots may keep other writers waiting."""
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """The event log of a library.
+
+    Attributes:
+        version: Of its format.
+        is_on: Whether changes are logged.
+        complete: Whether every session is in it.
+        first_id: The first event since it was switched on.
+        switched_at: When that was, or when it was switched off; epoch ms.
+    """
+
+    version: int
+    is_on: bool
+    complete: bool
+    first_id: int
+    switched_at: int
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the three tables can be made of it."""
+        return self.is_on and self.complete and self.version == sql.VERSION
+
+
+def log_state(db: Database) -> LogState | None:
+    """Return the state of a store's event log; None where it has none."""
+    if db.form.name != "own" or not _has_table(db.connection, "event_log"):
+        return None
+    row = db.connection.execute(
+        "SELECT version, is_on, complete, first_id, switched_at FROM event_log").fetchone()
+    if row is None:
+        return None
+    version, is_on, complete, first_id, switched_at = row
+    return LogState(version, bool(is_on), bool(complete), first_id, switched_at)
+
+
+def has_events(db: Database) -> bool:
+    """Return whether a store has events, be the log on or off."""
+    return db.form.name == "own" and _has_table(db.connection, "events")
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
+    ).fetchone() is not None
+
+
+def require_own(db: Database) -> None:
+    """Refuse a file that is no library: another program's file gets no table.
+
+    Raises:
+        Refused: It is none.
+    """
+    if db.form.name != "own":
+        raise Refused(
+            f"{db.path} belongs to another program, and Backscroll adds nothing to it: only a"
+            " library can have an event log")
+
+
+def require_events(db: Database) -> LogState:
+    """Return the state of a log that can be read.
+
+    Raises:
+        Refused: There is none, or it is of a newer Backscroll.
+    """
+    require_own(db)
+    state = log_state(db)
+    if state is None or not has_events(db):
+        raise Refused(f"{db.path} has no event log. `backscroll events --on` begins one.")
+    if state.version > sql.VERSION:
+        raise Refused(
+            f"the event log of {db.path} has the newer version {state.version}; update Backscroll")
+    return state
+
+
+def missing_triggers(connection: sqlite3.Connection) -> list[str]:
+    """Return the triggers that a log needs and that are missing, or are not as they should be."""
+    there = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
+    return [name for name, text in sql.triggers() if there.get(name) != text]
+
+
+def switch_on(
+    db: Database, *, clock: Clock = system_clock, progress: Progress = lambda done, total: None
+) -> bool:
+    """Log each change from now on, after a snapshot of every session; returns whether it was off.
+
+    Changes are logged from the first moment. The snapshots are made in many short transactions,
+    so that others can write; when it is interrupted, the next call goes on.
+
+    Args:
+        db: The library, open for writing.
+        clock: Gives the time of the snapshots.
+        progress: Takes how many sessions have one.
+
+    Raises:
+        Refused: The file is no library, or is read only.
+        sqlite3.Error: It is locked, full or damaged.
+    """
+    require_own(db)
+    was_off = in_transaction(db, _begin, clock())
+    (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+    done, after = 0, ""
+    while found := _without_snapshot(db.connection, after):
+        ends = time.monotonic() + AT_ONCE_S
+        number = in_transaction(db, _snapshots, found, clock(), ends)
+        done, after = done + number, found[number - 1]
+        progress(done, total)
+    in_transaction(db, _complete, clock())
+    return was_off
+
+
+def _begin(db: Database, now: int) -> bool:
+    """Create what is missing, and start a log that is off; returns whether it was."""
+    connection = db.connection
+    for statement in statements(sql.TABLES):
+        connection.execute(statement)
+    state = log_state(db)
+    if state is not None and state.version > sql.VERSION:
+        require_events(db)
+    lacks = missing_triggers(connection)
+    if state is not None and state.is_on and not lacks and state.version == sql.VERSION:
+        return False
+    put_triggers(connection)
+    connection.execute("DELETE FROM event_log")
+    connection.execute(
+        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, ? FROM events",
+        (sql.VERSION, now))
+    return state is None or not state.is_on
+
+
+def put_triggers(connection: sqlite3.Connection) -> None:
+    """Create the triggers anew."""
+    drop_triggers(connection)
+    for _, text in sql.triggers():
+        connection.execute(text)
+
+
+def drop_triggers(connection: sqlite3.Connection) -> None:
+    """Drop the triggers, whatever version of Backscroll made them."""
+    found = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'event_log_*'"
+    ).fetchall()
+    for (name,) in found:
+        connection.execute(f'DROP TRIGGER "{name}"')
+
+
+def _without_snapshot(connection: sqlite3.Connection, after: str) -> list[str]:
+    """Return sessions that were neither made nor snapshotted since the log was switched on.
+
+    Args:
+        connection: The library.
+        after: The id that the last one had.
+    """
+    return [row[0] for row in connection.execute(
+        "SELECT id FROM chat_sessions s WHERE id > ? AND NOT EXISTS (SELECT 1 FROM events e"
+        " WHERE e.stream_id = s.id AND e.kind IN ('session.snapshot', 'session.created')"
+        " AND e.id >= (SELECT first_id FROM event_log)) ORDER BY id LIMIT ?", (after, _PAGE))]
+
+
+def _snapshots(db: Database, sessions: Sequence[str], now: int, ends: float) -> int:
+    """Add snapshots until the time is over; returns for how many sessions."""
+    for number, session in enumerate(sessions, 1):
+        snapshot(db.connection, session, now)
+        if time.monotonic() > ends:
+            return number
+    return len(sessions)
+
+
+def snapshot(connection: sqlite3.Connection, session: str, now: int) -> None:
+    """Add the present rows of a session to its events; what came before no longer counts.
+
+    Args:
+        connection: The library, in a transaction.
+        session: The session's id.
+        now: Epoch ms.
+    """
+    for statement in sql.SNAPSHOT:
+        connection.execute(statement, {"session": session, "at": now})
+
+
+def _complete(db: Database, now: int) -> None:
+    """Add what was deleted while the log was off."""
+    connection = db.connection
+    gone = connection.execute(
+        "SELECT g.stream_id FROM (SELECT DISTINCT stream_id FROM events"
+        " WHERE stream_id NOT IN (SELECT id FROM chat_sessions)) g WHERE g.stream_id <> ?"
+        " AND (SELECT kind FROM events e WHERE e.stream_id = g.stream_id ORDER BY seq DESC"
+        " LIMIT 1) <> 'session.deleted'", (sql.STORE_STREAM,)).fetchall()
+    for (session,) in gone:
+        connection.execute(sql.DELETED, {"session": session, "at": now})
+    connection.execute("UPDATE event_log SET complete = 1")
+
+
+def switch_off(db: Database, *, drop: bool = False, clock: Clock = system_clock) -> bool:
+    """Stop logging; returns whether it was on.
+
+    Args:
+        db: The library, open for writing.
+        drop: Whether to delete the events, too.
+        clock: Gives the present.
+
+    Raises:
+        Refused: The file is no library, or is read only.
+    """
+    require_own(db)
+
+    def off(db: Database) -> bool:
+        state = log_state(db)
+        drop_triggers(db.connection)
+        if drop:
+            db.connection.execute("DROP TABLE IF EXISTS events")
+            db.connection.execute("DROP TABLE IF EXISTS event_log")
+        elif state is not None and state.is_on:
+            db.connection.execute(
+                "UPDATE event_log SET is_on = 0, complete = 0, switched_at = ?", (clock(),))
+        return state is not None and state.is_on
+
+    return in_transaction(db, off)
+
+
+def forget_events(connection: sqlite3.Connection, sessions: Sequence[str], now: int) -> None:
+    """Delete the events of sessions that are forgotten.
+
+    Args:
+        connection: The library, in a transaction, with ``secure_delete``.
+        sessions: Their ids.
+        now: Epoch ms.
+    """
+    if not _has_table(connection, "events"):
+        return
+    newest = "SELECT max(id) FROM events"
+    ((before,),) = connection.execute(newest).fetchall()
+    connection.executemany("DELETE FROM events WHERE stream_id = ?", ((one,) for one in sessions))
+    ((after,),) = connection.execute(newest).fetchall()
+    if before is not None and after != before:
+        # Readers of all sessions go on after the newest event, whose number must not come again.
+        connection.execute(sql.FORGOTTEN, {"id": before, "stream": sql.STORE_STREAM, "at": now})

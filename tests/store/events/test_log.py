@@ -1,0 +1,273 @@
+"""The event log has every change, whoever makes it, and the three tables can be made of it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from store.engine.database import Database, open_database
+from store.errors import Refused
+from store.events.log import (
+    log_state,
+    missing_triggers,
+    switch_off,
+    switch_on,
+)
+from store.events.reading import changes_of, events_of, events_of_all
+from store.events.rebuilding import differing, rebuild
+from store.system.files import AlreadyThere
+from tests.store.events.tables import Changes
+
+TABLES = ("chat_sessions", "chat_messages", "chat_parts")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
+        yield database
+
+
+def assert_same(db: Database, other: Path) -> None:
+    """Fail unless two stores have the same three tables, compared by SQLite itself."""
+    do = db.connection.execute
+    do("ATTACH ? AS other", (str(other),))
+    for table in TABLES:
+        for one, two in (("main", "other"), ("other", "main")):
+            sql = f"SELECT * FROM {one}.{table} EXCEPT SELECT * FROM {two}.{table}"
+            assert do(sql).fetchall() == []
+    do("DETACH other")
+
+
+def session(db: Database, name: str = "ses_1") -> None:
+    db.connection.execute(
+        "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+        " VALUES (?, 'a', '{}', 1, 1)", (name,))
+
+
+def message(db: Database, name: str = "msg_1", of: str = "ses_1") -> None:
+    db.connection.execute(
+        "INSERT INTO chat_messages VALUES (?, ?, 'user', '{}', 5, 5)", (name, of))
+
+
+def part(db: Database, text: str, name: str = "prt_1", state: str | None = None) -> None:
+    db.connection.execute(
+        "INSERT INTO chat_parts VALUES (?, 'msg_1', 'ses_1', 3, 'text', ?, NULL, ?, 6, 6)",
+        (name, text, state))
+
+
+def kinds(db: Database, session_id: str = "ses_1") -> list[str]:
+    return [event.kind for event in events_of(db, session_id)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_rebuilt_equals_the_tables_after_any_changes(
+    db: Database, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    changes = Changes(db.connection, rng)
+    steps = rng.choice([20, 150])
+    for step in range(steps):
+        if step in (3, steps // 2 + 5):
+            switch_on(db)
+        if step == steps // 2 and seed % 3 == 0:
+            switch_off(db, drop=seed % 2 == 0)
+        changes.change()
+    switch_on(db)
+    made = rebuild(db, tmp_path / "made.db")
+    assert made.differing == []
+    assert_same(db, tmp_path / "made.db")
+    gaps = ("SELECT stream_id FROM events GROUP BY stream_id"
+            " HAVING min(seq) <> 1 OR max(seq) <> count(*)")
+    assert db.connection.execute(gaps).fetchall() == []
+    texts = {event.part_id: event.payload["data_json"]
+             for event in events_of_all(db) if "data_json" in event.payload}
+    for name, data in db.connection.execute("SELECT id, CAST(data_json AS BLOB) FROM chat_parts"):
+        assert texts[name] == data.decode("utf-8", "replace")
+
+
+def test_reading_from_any_event_gives_the_same(db: Database) -> None:
+    switch_on(db)
+    changes = Changes(db.connection, random.Random(5))
+    changes.new_session()
+    for _ in range(120):
+        changes.change()
+    name = db.connection.execute(
+        "SELECT stream_id FROM events GROUP BY 1 ORDER BY count(*) DESC").fetchone()[0]
+    whole = list(events_of(db, name))
+    for after in range(0, len(whole), 5):
+        assert list(events_of(db, name, after)) == whole[after:]
+    times = [(event.at, event.seq, event.kind, event.part_index) for event in whole]
+    assert [(e.at, e.seq, e.kind, e.part_index) for e in changes_of(db, name)] == times
+
+
+def test_text_that_grows_is_stored_once(db: Database) -> None:
+    switch_on(db)
+    session(db)
+    message(db)
+    part(db, "")
+    for words in range(300):
+        text = f'{{"type":"text","text":"{"word " * words}","state":"streaming"}}'
+        db.connection.execute(
+            "UPDATE chat_parts SET data_json = ?, updated_at = ?", (text, 10 + words))
+    (size,) = db.connection.execute(
+        "SELECT sum(length(CAST(data_json AS BLOB))) FROM events").fetchone()
+    assert size < 300 * 75
+    *_, last = events_of(db, "ses_1")
+    assert last.payload["data_json"] == text and (last.at, last.part_index) == (309, 3)
+    assert differing(db) == []
+
+
+def test_input_of_a_tool_that_streams_is_stored_once(db: Database) -> None:
+    switch_on(db)
+    session(db)
+    message(db)
+    part(db, "", state="input-streaming")
+    for words in range(300):
+        raw = "line\\n" * words
+        text = (f'{{"type":"tool-write","state":"input-streaming","rawInput":"{{\\"a\\":\\"{raw}",'
+                f'"input":{{"a":"{raw}"}}}}')
+        db.connection.execute("UPDATE chat_parts SET data_json = ?", (text,))
+    (size,) = db.connection.execute(
+        "SELECT sum(length(CAST(data_json AS BLOB))) FROM events").fetchone()
+    assert size < 300 * 90
+    assert differing(db) == []
+
+
+def test_kinds_are_the_words_of_the_contract(db: Database) -> None:
+    switch_on(db)
+    session(db)
+    message(db)
+    part(db, "{}")
+    do = db.connection.execute
+    for metadata in ('{"hidden_at": 1}', "{}", '{"queued_at": 1}', '{"queue_canceled_at": 1}',
+                     '{"backscroll": {"aborted_at": 1}}'):
+        do("UPDATE chat_messages SET metadata_json = ?", (metadata,))
+    do("UPDATE chat_sessions SET archived_at = 1")
+    do("UPDATE chat_sessions SET archived_at = NULL, updated_at = 2")
+    do("UPDATE chat_parts SET updated_at = updated_at")
+    do("DELETE FROM chat_parts")
+    do("DELETE FROM chat_messages")
+    do("DELETE FROM chat_sessions")
+    assert kinds(db) == [
+        "session.created", "message.created", "part.created", "message.hidden", "message.shown",
+        "message.queued", "message.cancelled", "run.aborted", "session.archived",
+        "session.unarchived", "part.deleted", "message.deleted", "session.deleted"]  # fmt: skip
+    archived = list(events_of(db, "ses_1"))[9]
+    assert archived.payload == {"archived_at": None, "updated_at": 2} and archived.at == 2
+
+
+def test_a_deleted_session_is_one_event(db: Database) -> None:
+    session(db)
+    message(db)
+    part(db, "{}")
+    switch_on(db)
+    db.connection.execute("DELETE FROM chat_sessions")
+    assert kinds(db) == [
+        "session.snapshot", "message.snapshot", "part.snapshot", "session.deleted"]  # fmt: skip
+    assert differing(db) == []
+
+
+def test_an_event_is_in_the_transaction_of_its_change(db: Database) -> None:
+    switch_on(db)
+    do = db.connection.execute
+    do("BEGIN")
+    session(db)
+    do("ROLLBACK")
+    assert kinds(db) == []
+
+
+def test_a_program_that_knows_nothing_of_the_log_writes_it(db: Database) -> None:
+    switch_on(db)
+    with contextlib.closing(sqlite3.connect(db.path, isolation_level=None)) as other:
+        other.execute("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+                      " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    assert kinds(db) == ["session.created"]
+
+
+def test_switching_on_goes_on_where_it_was_interrupted(db: Database) -> None:
+    for number in range(5):
+        session(db, f"ses_{number}")
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("store.events.log.AT_ONCE_S", -1)
+        with pytest.raises(KeyboardInterrupt):
+            switch_on(db, progress=interrupt)
+    state = log_state(db)
+    assert state and state.is_on and not state.complete and not state.tells_all
+    with pytest.raises(Refused, match="every session"):
+        rebuild(db, db.path.with_name("made.db"))
+    db.connection.execute("UPDATE chat_sessions SET updated_at = 7")
+    assert switch_on(db) is False
+    state = log_state(db)
+    assert state and state.tells_all
+    assert kinds(db, "ses_0") == ["session.snapshot", "session.updated"]
+    assert differing(db) == []
+
+
+def test_off_and_on_again(db: Database) -> None:
+    session(db)
+    session(db, "ses_2")
+    assert switch_on(db) is True
+    assert switch_off(db) is True and switch_off(db) is False
+    db.connection.execute("DELETE FROM chat_sessions WHERE id = 'ses_2'")
+    db.connection.execute("UPDATE chat_sessions SET agent = 'b'")
+    assert kinds(db) == ["session.snapshot"]
+    assert switch_on(db) is True
+    assert kinds(db) == ["session.snapshot", "session.snapshot"]
+    assert kinds(db, "ses_2") == ["session.snapshot", "session.deleted"]
+    assert differing(db) == []
+    switch_off(db, drop=True)
+    assert log_state(db) is None and kinds(db) == []
+    names = [row[0] for row in db.connection.execute("SELECT name FROM sqlite_master")]
+    assert not [name for name in names if name.startswith("event")]
+
+
+def test_a_trigger_that_is_missing_comes_back_with_new_snapshots(db: Database) -> None:
+    switch_on(db)
+    db.connection.execute("DROP TRIGGER event_log_session_created")
+    session(db)
+    assert missing_triggers(db.connection) == ["event_log_session_created"]
+    assert differing(db) == ["ses_1"]
+    switch_on(db)
+    assert kinds(db) == ["session.snapshot"] and differing(db) == []
+
+
+def test_only_a_library_has_a_log(tmp_path: Path, db: Database) -> None:
+    from store.engine import schema
+
+    path = tmp_path / "host.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as host:
+        host.executescript(schema.CONTRACT_TABLES)
+    before = path.read_bytes()
+    with contextlib.closing(open_database(path)) as opened:
+        for call in (switch_on, switch_off):
+            with pytest.raises(Refused, match="belongs to another program"):
+                call(opened)
+        with pytest.raises(Refused, match="belongs to another program"):
+            rebuild(opened, tmp_path / "made.db")
+        assert list(events_of(opened, "ses_1")) == []
+    assert path.read_bytes() == before
+    with contextlib.closing(open_database(db.path, write=False)) as reader:
+        with pytest.raises(Refused, match="read only"):
+            switch_on(reader)
+        with pytest.raises(Refused, match="has no event log"):
+            rebuild(reader, tmp_path / "made.db")
+
+
+def test_a_rebuilt_store_is_private_and_never_replaces_a_file(db: Database, tmp_path: Path) -> None:
+    session(db)
+    switch_on(db)
+    made = rebuild(db, tmp_path / "made.db")
+    assert made.rows == {"chat_sessions": 1, "chat_messages": 0, "chat_parts": 0}
+    assert made.path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(AlreadyThere):
+        rebuild(db, tmp_path / "made.db")
+    assert sorted(path.name for path in tmp_path.iterdir() if "made" in path.name) == ["made.db"]
