@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -26,6 +28,7 @@ from tui.keys import registry
 from tui.keys.clashes import clashes
 from tui.keys.dispatch import CommandApp
 from tui.keys.table import CommandTable
+from tui.kit.tabs import Tabs
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
 from tui.state.limits import NO_LIMITS
@@ -79,6 +82,32 @@ async def details_of(
 @pytest.fixture
 def talk(tmp_path: Path) -> Talk:
     return make_store(tmp_path / "store.db")
+
+
+async def test_what_is_read_after_it_was_left_is_dropped(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(talk.db.path)
+    app, problems = DetailsApp(), list[tuple[object, ...]]()
+    screen = DetailsScreen(store, talk.session_id)
+    read_now = store.read
+
+    async def read(*asked: Any, **more: Any) -> Any:
+        found = await read_now(*asked, **more)
+        while screen.query(Tabs):
+            await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(
+        DetailsApp, "report", lambda app, *told: problems.append(told), raising=False)
+    monkeypatch.setattr(store, "read", read)
+    async with app.run_test() as pilot:
+        await app.push_screen(screen)
+        await app.pop_screen()
+        await workers_done(app)
+        await pilot.pause()
+    await store.close()
+    assert not screen.query(Tabs) and problems == []
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])

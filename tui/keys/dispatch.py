@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from textual import events
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -136,6 +137,12 @@ class CommandApp(App[None]):
         pushed = super().push_screen(*args, **kwargs)
         release_key()
         return pushed
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen on top, and end its workers: what they read has no widgets to go to."""
+        if len(self.screen_stack) > 1:
+            self.workers.cancel_node(self.screen)
+        return super().pop_screen()
 
     def _resolve(self, event: events.Event) -> Work | None:
         """Return the command that a key stands for where the focus is.
