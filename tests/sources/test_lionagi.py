@@ -190,6 +190,48 @@ def test_statuses_and_signals(sample: dict[str, SessionDraft]) -> None:
     assert changes == ["running", "failed"]
 
 
+def events(draft: SessionDraft) -> list[tuple[str, str]]:
+    """Each event's message and name."""
+    return [(message.source_id[:8], part.data["data"]["name"]) for message in draft.messages
+            for part in message.parts if part.type == "data-event"]
+
+
+def test_signals_and_changes_of_status_are_lines(
+    sample: dict[str, SessionDraft], state: Path
+) -> None:
+    last = sample[FLOW].messages[-1].source_id[:8]
+    names = [name for _, name in events(sample[FLOW])]
+    assert names == ["signal NodeStarted", "signal NodeCompleted", "signal NodeStarted",
+                     "status running"]
+    assert events(sample[NOTES])[-1] == (MAIN_IDS[-1], "status running to completed")
+    assert events(sample[FLOW])[-1][0] == last
+    part = sample[CODEX].messages[-1].parts[-1]
+    assert part.data["data"] == {"name": "status running to failed", "details": {
+        "summary": "RuntimeError: boom ☠", "code": "run.failed.exception", "source": "executor",
+        "metadata": {"exc": "RuntimeError"}}}
+    assert part.created_at == 1795816604028
+    record = json.loads(sample[CODEX].records[part.records[0]])
+    assert (record["table"], record["status"]) == ("status_transitions", "failed")
+    (only,) = sample[EMPTY].messages
+    assert only.role == "system" and [part.type for part in only.parts] == ["data-event"] * 2
+    for name in (SPLIT, CLONE, ADR, ADR2, R1):
+        assert events(sample[name]) == []
+
+    def control(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO session_controls(id, session_id, verb, payload, created_at, result)"
+            " VALUES ('c1', ?, 'pause', '{\"why\": \"lunch\"}', 1790000010.5, 'null')", (NOTES,))
+        connection.execute("UPDATE session_signals SET payload = '[1, 2]', ts = 'soon'")
+
+    row_sources.written(state, control)
+    drafts, problems = grown.read_all(LionagiSource(), state)
+    assert problems == []
+    (found,) = [part for message in drafts[NOTES].messages for part in message.parts
+                if part.data.get("data", {}).get("name") == "control pause"]
+    assert found.data["data"]["details"] == {"payload": {"why": "lunch"}}
+    assert events(drafts[FLOW])[0][1] == "signal NodeStarted"
+
+
 def test_names(sample: dict[str, SessionDraft]) -> None:
     names = {key: (draft.title, draft.title_from) for key, draft in sample.items()}
     assert names[NOTES] == ("Release notes 2.4.0 ✓", "user-label")

@@ -12,6 +12,7 @@ from tui.app import BackscrollApp
 from tui.compare.screen import CompareScreen
 from tui.details.screen import DetailsScreen
 from tui.dialogs.frame import Dialog
+from tui.exchange.screen import ExchangeScreen
 from tui.files.screen import FileScreen
 from tui.inspector.pane import InspectorPane
 from tui.keys import registry
@@ -35,6 +36,7 @@ OWNERS: dict[Scope, type[CommandOwner]] = {
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
     "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "share": ShareScreen,
     "dialog": Dialog, "prompt": PromptLine, "file": FileScreen,
+    "exchange": ExchangeScreen,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
     "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "file",
-    "search", "stats", "share", "dialog", "prompt",
+    "exchange", "search", "stats", "share", "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
@@ -20,6 +20,7 @@ SCOPE_NAMES: dict[Scope, str] = {
     "compare": "Compare",
     "details": "Details",
     "file": "File at its points",
+    "exchange": "Exchange",
     "search": "Search",
     "stats": "Statistics",
     "share": "Share",
@@ -36,6 +37,7 @@ SCOPE_PLACES: dict[Scope, str] = {
     "compare": "in the comparison",
     "details": "in the details",
     "file": "in the file's points",
+    "exchange": "in the exchange",
     "search": "in the search",
     "stats": "in the statistics",
     "share": "while sharing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tui.compare.commands import COMPARE_COMMANDS
 from tui.details.commands import DETAILS_COMMANDS
 from tui.dialogs.commands import DIALOG_COMMANDS
+from tui.exchange.commands import EXCHANGE_COMMANDS
 from tui.files.commands import FILE_COMMANDS
 from tui.inspector.commands import INSPECTOR_COMMANDS
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
@@ -24,6 +25,7 @@ OTHER_COMMANDS: tuple[AnyCommand, ...] = (
     *COMPARE_COMMANDS,
     *DETAILS_COMMANDS,
     *FILE_COMMANDS,
+    *EXCHANGE_COMMANDS,
     *SEARCH_COMMANDS,
     *STATS_COMMANDS,
     *SHARE_COMMANDS,

@@ -26,7 +26,10 @@ from tui.kit.text import clean, one_line, one_row
 from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.item import Item, Setting
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
+from tui.words.messages import clock_time
 
+LATER_MS = 1_000
+"""An event that is so much later than its message shows its own time."""
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""
 
@@ -129,7 +132,13 @@ def _compaction(item: Item, setting: Setting) -> Laid:
 
 
 def _event(item: Item, setting: Setting) -> Laid:
-    return _named(item, setting, *event_of(item.type, item.data))
+    laid = _named(item, setting, *event_of(item.type, item.data))
+    at = item.row.created_at if item.row is not None else 0
+    if at - item.message.created_at >= LATER_MS:
+        line = laid[0][0]
+        line.right = [(clock_time(at), "faint")]
+        line.runs = cut(line.runs, max(8, setting.width - width_of(line.right) - 2))
+    return laid
 
 
 def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:

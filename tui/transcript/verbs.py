@@ -123,6 +123,13 @@ class SessionVerbs:
         found = touched(item.data)
         return item.row.id if found is not None and found.files else None
 
+    async def show_exchange(self) -> None:
+        """Show what the agents of the session sent to each other."""
+        from tui.exchange.screen import ExchangeScreen
+
+        library = host_of(self._pane).library
+        self._pane.app.push_screen(ExchangeScreen(await library.ready(), self._shown.session_id))
+
     def show_tree(self) -> None:
         """Show the family of the session."""
         from tui.tree.screen import TreeScreen

@@ -31,6 +31,7 @@ _SIDES = {
     "session_controls": ("session_id", "max(applied_at)"),
     "run_tags": ("session_id", "max(tag)"),
     "approvals": ("session_id", "group_concat(status)"),
+    "status_transitions": ("entity_id", "max(created_at)"),
 }
 """Other tables with rows of a session: the column that names it, and what is newest."""
 

@@ -14,6 +14,7 @@ from store.sources.base.databases import Row, decoded
 from store.sources.base.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
 from store.sources.base.titles import first_prompt
 from store.sources.base.values import mapping, number, string, utc_ms
+from store.sources.lionagi.events import event_parts, put_events
 from store.sources.lionagi.history import Turn, first_thread, history, is_fork
 from store.sources.lionagi.messages import Conversation
 from store.sources.lionagi.stored import StoredBranch, StoredSession, parent_of, plain_row
@@ -68,6 +69,8 @@ def session_drafts(stored: StoredSession) -> list[SessionDraft]:
         conversation.put_in_time()
         if branch is first:
             draft = _session(stored, conversation.messages, records)
+            events = event_parts(stored.sides, 1 if branch is None else 2)
+            put_events(draft.messages, events, stored.id)
         else:
             assert branch is not None
             draft = _branch(stored, branch, conversation.messages, records)

@@ -1,0 +1,1 @@
+"""What the agents of a session sent to each other."""
