@@ -27,6 +27,7 @@ from store.sync.session_rows import (
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
+from store.sync.times import Times, believed, ended_at, part_times, times_of
 from store.usage import KEYS, MOST_SPENT, Rollups
 
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
@@ -55,6 +56,7 @@ def prepare(
         until: Index of the message that the next reading starts with, if known.
     """
     memory = memory or Memory(keeps=False)
+    times = times_of(draft)
     session_id = derived_session_id(kind, draft.source_id)
     lineage = draft.lineage
     prepared = PreparedSession(
@@ -66,8 +68,8 @@ def prepare(
         model_json=json_text(draft.model or UNKNOWN_MODEL),
         metadata=_session_metadata(kind, draft),
         rollups=carried.rollups,
-        created_at=draft.created_at or _first_time(draft),
-        updated_at=draft.updated_at or draft.created_at or _first_time(draft),
+        created_at=times.created or _first_time(times),
+        updated_at=times.updated or _first_time(times),
         archived_at=draft.archived_at,
         parent_id=derived_session_id(kind, lineage.parent_source_id) if lineage else None,
         parent_message=lineage.parent_message_source_id if lineage else None,
@@ -79,7 +81,7 @@ def prepare(
         holds_stored=draft.holds_stored,
         tells_title=draft.tells_title,
     )
-    _lay_out(prepared, kind, draft, keep_originals, memory, carried, until)
+    _lay_out(prepared, kind, draft, times, keep_originals, memory, carried, until)
     rest = draft.messages[until:] if prepared.carried is not None else draft.messages
     prepared.rollups = rollups(rest, (prepared.carried or carried).rollups)
     prepared.first_record = draft.first_record
@@ -156,6 +158,7 @@ def _lay_out(
     prepared: PreparedSession,
     kind: str,
     draft: SessionDraft,
+    times: Times,
     keep_originals: bool,
     memory: Memory,
     carried: Carried,
@@ -163,17 +166,17 @@ def _lay_out(
 ) -> None:
     """Add the messages' rows, with ids such that ``(created_at, id)`` is their order."""
     at, position = carried.at, carried.position
-    if at < 0 and draft.messages and draft.messages[0].created_at <= 0:
+    if at < 0 and draft.messages and not times.messages[0]:
         # A first message without a valid time gets the time of the next one that has it.
-        at, position = _first_time(draft), -1
+        at, position = _first_time(times), -1
     memory.begin()
     ids: dict[str, str] = {}
     for number, message in enumerate(draft.messages):
         if number == until:
             sums = rollups(draft.messages[:until], carried.rollups)
             prepared.carried = Carried(at, position, sums)
-        if message.created_at > at:
-            at, position = message.created_at, 0
+        if times.messages[number] > at:
+            at, position = times.messages[number], 0
         elif position == IDS_PER_MILLISECOND - 1:
             at, position = at + 1, 0
         else:
@@ -188,8 +191,8 @@ def _lay_out(
         tail = derived_tail(kind, draft.source_id, message.source_id)
         message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
         ids[message.source_id] = message_id
-        _add_message(prepared, kind, message, message_id, at)
-        _add_parts(prepared, kind, message, message_id, ticks, tail)
+        _add_message(prepared, kind, message, message_id, at, times)
+        _add_parts(prepared, kind, message, message_id, ticks, tail, times)
         if keep_originals:
             _add_refs(prepared, message, message_id)
         memory.keep(message, ticks + position, prepared, first_part)
@@ -197,14 +200,18 @@ def _lay_out(
     _name_tails(prepared, ids)
 
 
-def _first_time(draft: SessionDraft) -> int:
+def _first_time(times: Times) -> int:
     """Return the first valid time of a session's messages, else the session's own."""
-    times = (message.created_at for message in draft.messages if message.created_at > 0)
-    return next(times, max(draft.created_at, 0))
+    return next(filter(None, times.messages), times.created)
 
 
 def _add_message(
-    prepared: PreparedSession, kind: str, message: MessageDraft, message_id: str, at: int
+    prepared: PreparedSession,
+    kind: str,
+    message: MessageDraft,
+    message_id: str,
+    at: int,
+    times: Times,
 ) -> None:
     metadata = dict(message.metadata)
     source: dict[str, Any] = {"id": message.source_id}
@@ -219,12 +226,13 @@ def _add_message(
     metadata["source"] = source
     if at != message.created_at > 0:
         own = dict(metadata.get("backscroll") or {})
-        own["true_created_at"] = message.created_at
+        odd = message.created_at in times.odd or not believed(message.created_at)
+        own["odd_created_at" if odd else "true_created_at"] = message.created_at
         metadata["backscroll"] = own
     prepared.message_names.append(message.source_id)
     prepared.messages.append(
         (message_id, prepared.id, message.role, json_text(metadata), at,
-         max(at, message.updated_at))
+         ended_at(message.updated_at, at, times))
     )  # fmt: skip
 
 
@@ -235,6 +243,7 @@ def _add_parts(
     message_id: str,
     ticks: int,
     tail: str,
+    times: Times,
 ) -> None:
     at = ticks // IDS_PER_MILLISECOND
     for index, part in enumerate(message.parts):
@@ -252,8 +261,7 @@ def _add_parts(
                 json_text(data),
                 None if call_id is None else clean(call_id),
                 part.tool_state,
-                part.created_at or at,
-                max(part.created_at or at, part.updated_at),
+                *part_times(part.created_at, part.updated_at, at, times),
             )
         )
 

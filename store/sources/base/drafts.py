@@ -135,6 +135,7 @@ class SessionDraft:
             it takes the place of that, whichever file that was read from.
         tells_title: Whether what holds the session's title was read: one that was given before
             and is not there now was taken back. Otherwise its file may be gone, and it stays.
+        times_settled: Whether the source has put odd times right, record by record.
     """
 
     source_id: str
@@ -158,3 +159,4 @@ class SessionDraft:
     partial: bool = False
     holds_stored: bool = False
     tells_title: bool = False
+    times_settled: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 DAY_MS = 24 * 60 * 60 * 1000
-_LONG_MS = 2 * 365 * DAY_MS
+LONG_MS = 2 * 365 * DAY_MS
 """A gap that one record alone does not make."""
 _MOST = 4
 """Records in a row whose times are odd; where more say the same, it is the clock that was set."""
@@ -59,12 +59,12 @@ class OddTimes(Generic[_Record]):
         last = before[-1].at
         if abs(new.at - last) > DAY_MS:
             put_right = self._fell(before, new) if new.at < last else self._rose(before, new)
-            if not put_right and abs(new.at - last) > _LONG_MS and len(before) > 1:
+            if not put_right and abs(new.at - last) > LONG_MS and len(before) > 1:
                 # A later record decides whether time really went on like that.
                 self._doubted = new, new.at
                 new.at = last
         elif len(before) == 2 and (
-            before[0].at > last + DAY_MS or last - (before[0].at or last) > _LONG_MS
+            before[0].at > last + DAY_MS or last - (before[0].at or last) > LONG_MS
         ):
             # Two agree, and the first one is years off, or ahead.
             before[0].at = last

@@ -139,6 +139,7 @@ def session_draft(
         messages=thread.messages,
         records=records,
         system_prompts=dict(thread.prompts.bodies),
+        times_settled=True,
     )
     if thread.model:
         draft.model = {"provider_id": "anthropic", "model_id": thread.model}

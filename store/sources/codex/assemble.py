@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.odd_times import LONG_MS
 from store.sources.base.requests import request_of
 from store.sources.base.titles import first_prompt, shortened
 from store.sources.base.values import mapping, string
@@ -62,7 +63,7 @@ def session_draft(
         thread_id,
         head.path,
         KIND,
-        created_at=facts.created_at or min(began_at(segment) for segment in segments),
+        created_at=_created_at(facts, segments),
         updated_at=max(last_at, facts.updated_at or 0),
         workspace_root=cwd,
         model=setting.model_ref(),
@@ -70,6 +71,7 @@ def session_draft(
         records=[record for segment in segments for record in segment.records],
         system_prompts=setting.prompts,
         archived_at=_archived_at(head, facts, last_at),
+        times_settled=True,
     )
     draft.title, draft.title_from = _title(thread.messages, facts)
     draft.tells_title = facts.tells_title
@@ -78,6 +80,13 @@ def session_draft(
     draft.messages = thread.messages + queued_messages(facts.queued, len(draft.records))
     draft.records = [*draft.records, *(queued.row for queued in facts.queued)]
     return draft, history
+
+
+def _created_at(facts: Facts, segments: Sequence[Rollout]) -> int:
+    """Return when a thread was begun: not years before its first line."""
+    stated = facts.created_at or min(began_at(segment) for segment in segments)
+    first = min(segment.lines[0].at for segment in segments)
+    return stated if stated >= first - LONG_MS else first
 
 
 def _agent(facts: Facts, spawn: dict[str, Any]) -> str | None:

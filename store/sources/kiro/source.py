@@ -47,7 +47,7 @@ from store.sources.base.protocol import (
 )
 from store.sources.base.row_reader import Row
 from store.sources.base.side_file import SideFile
-from store.sources.base.values import ms_or_0, number, string
+from store.sources.base.values import LATEST_MS, ms_or_0, number, string
 from store.sources.kiro.first_engine import row_draft
 from store.sources.kiro.relatives import CLI, MESSAGES
 from store.sources.kiro.second_engine import is_line, lines_draft
@@ -174,8 +174,8 @@ class KiroSource(DatabaseSource):
         table = _LATER if asked == _LATER else _FIRST
         problems: list[Problem] = []
         column = "conversation_id" if table == _LATER else "key"
-        order = " ORDER BY updated_at DESC, key" if table == _LATER else ""
-        found = rows(connection, f"SELECT * FROM {table} WHERE {column} = ?{order}", (name,))
+        found = rows(connection, f"SELECT * FROM {table} WHERE {column} = ? ORDER BY key", (name,))
+        found.sort(key=lambda row: ms_or_0(row.get("updated_at")), reverse=True)
         for row in found:
             value = _conversation(row, str(path), problems)
             if value is None:
@@ -213,7 +213,8 @@ class KiroSource(DatabaseSource):
                 if columns(connection, _LATER):
                     found = connection.execute(
                         f"SELECT conversation_id FROM {_LATER} WHERE key = ?"
-                        " ORDER BY updated_at DESC LIMIT 1", (folder,)).fetchone()  # fmt: skip
+                        f" ORDER BY updated_at * (updated_at < {LATEST_MS}) DESC LIMIT 1",
+                        (folder,)).fetchone()  # fmt: skip
                     if found is not None:
                         return str(found[0])
                 first = rows(connection, f"SELECT * FROM {_FIRST} WHERE key = ?", (folder,))
