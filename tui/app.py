@@ -250,6 +250,19 @@ class BackscrollApp(CommandOwner, CommandApp):
         while not isinstance(self.screen, StatsScreen):
             self.pop_screen()
 
+    def open_replay(self, session_id: str, message_id: str | None = None) -> None:
+        """Play a session as it happened.
+
+        Args:
+            session_id: The session.
+            message_id: The message to begin at; None for the start.
+        """
+        from tui.replay.screen import ReplayScreen
+
+        if not isinstance(self.screen, ReplayScreen):
+            self.push_screen(ReplayScreen(
+                session_id, message_id, clock=self.library.clock, ticks=bool(self._poll_ms)))
+
     def show_in_list(
         self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
     ) -> None:

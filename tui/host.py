@@ -206,6 +206,15 @@ class Host(Terminal, Protocol):
         """Show the statistics screen, as it was left."""
         ...
 
+    def open_replay(self, session_id: str, message_id: str | None = None) -> None:
+        """Play a session as it happened.
+
+        Args:
+            session_id: The session.
+            message_id: The message to begin at; None for the start.
+        """
+        ...
+
     def show_in_list(
         self, query: str, sessions: Callable[[], Awaitable[set[int]]], back: WayBack
     ) -> None:

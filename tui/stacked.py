@@ -1,4 +1,4 @@
-"""A screen above the main one: head, a view of lines, the keys of its scope."""
+"""Screens above the main one; most have a head, a view of lines, and the keys of their scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,40 @@ from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 
 
-class StackedScreen(CommandPane, Screen[None]):
+class UpperScreen(CommandPane, Screen[None]):
+    """The base of every screen above the main one, whatever it shows."""
+
+    @property
+    def host(self) -> Host:
+        """The app, as rooms know it."""
+        return host_of(self)
+
+    def open_in_transcript(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> None:
+        """Close, and show a session.
+
+        Args:
+            session_id: The session.
+            message_id: Where to place it.
+            part_id: The part to select.
+        """
+        host = self.host
+        self.dismiss()
+        host.open_session(session_id, message_id, part_id)
+
+    def close(self) -> None:
+        """Go back to the screen below."""
+        self.dismiss()
+
+    def show_help(self) -> None:
+        """Show the keys."""
+        from tui.dialogs.help import HelpScreen
+
+        self.host.push_screen(HelpScreen((self.SCOPE, "app"), self.host.commands))
+
+
+class StackedScreen(UpperScreen):
     """The base of tree, comparison and details: they fill the view and add commands."""
 
     AUTO_FOCUS = "LineView"
@@ -39,35 +72,6 @@ class StackedScreen(CommandPane, Screen[None]):
         yield self.view
         yield BottomLine()
 
-    @property
-    def host(self) -> Host:
-        """The app, as rooms know it."""
-        return host_of(self)
-
     def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         """Show the keys that can be used on this line."""
         show_keys(self)
-
-    def open_in_transcript(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
-    ) -> None:
-        """Close, and show a session.
-
-        Args:
-            session_id: The session.
-            message_id: Where to place it.
-            part_id: The part to select.
-        """
-        host = self.host
-        self.dismiss()
-        host.open_session(session_id, message_id, part_id)
-
-    def close(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss()
-
-    def show_help(self) -> None:
-        """Show the keys."""
-        from tui.dialogs.help import HelpScreen
-
-        self.host.push_screen(HelpScreen((self.SCOPE, "app"), self.host.commands))

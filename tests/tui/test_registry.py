@@ -24,6 +24,7 @@ from tui.keys.prompt import PromptLine
 from tui.keys.table import CommandTable
 from tui.kit.key_hints import DEFAULTS
 from tui.main.screen import MainScreen
+from tui.replay.screen import ReplayScreen
 from tui.search.screen import SearchScreen
 from tui.sessions.pane import SessionsPane
 from tui.share.screen import ShareScreen
@@ -35,7 +36,7 @@ OWNERS: dict[Scope, type[CommandOwner]] = {
     "app": BackscrollApp, "main": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
     "details": DetailsScreen, "search": SearchScreen, "stats": StatsScreen, "share": ShareScreen,
-    "dialog": Dialog, "prompt": PromptLine, "file": FileScreen,
+    "dialog": Dialog, "prompt": PromptLine, "file": FileScreen, "replay": ReplayScreen,
     "exchange": ExchangeScreen,
 }
 
@@ -75,6 +76,13 @@ SECOND_MEANINGS = {
     ("stats.range-today", "1"): "digits choose a pane on the main screen, and a range here",
     ("stats.range-7d", "2"): "digits choose a pane on the main screen, and a range here",
     ("stats.range-30d", "3"): "digits choose a pane on the main screen, and a range here",
+    ("stats.longer", ">"): "plays a session; a range is longer by it as it is shorter by <",
+    ("replay.close", ">"): "the key that opened a screen closes it",
+    ("replay.play", "space"): "pages in a view of lines, and plays in every player",
+    ("replay.slower", "-"): "a file as it was elsewhere; here it goes with +",
+    ("replay.waits", "w"): "saves to a file; a replay has nothing to save",
+    **{("replay.tenth", key): "digits choose a pane on the main screen, and a tenth here"
+       for key in "123456"},
     ("search.narrow", "space"): "pages in the hits, and takes the value in the facets",
 }
 """Keys that mean something else in one scope, and why."""
@@ -210,7 +218,8 @@ def test_every_group_of_the_help_has_commands() -> None:
     assert {command.group for command in registry.COMMANDS} == set(GROUPS)
 
 
-@pytest.mark.parametrize("scope", ["tree", "compare", "details", "search", "stats", "dialog"])
+@pytest.mark.parametrize(
+    "scope", ["tree", "compare", "details", "search", "stats", "replay", "dialog"])
 def test_every_screen_is_closed_by_the_same_keys(scope: Scope) -> None:
     closing = [command for command in registry.commands(scope) if command.meaning == "close"]
     assert [key for command in closing for key in command.keys][:2] == ["escape", "q"]

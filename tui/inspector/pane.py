@@ -116,6 +116,7 @@ class InspectorPane(CommandPane, Vertical):
         subject: The part; None where none is shown.
         records: Its original records, once they were wanted.
         tab: The name of the current tab.
+        as_shown: Returns a part as it is to be shown, such as at an earlier moment.
     """
 
     SCOPE = "inspector"
@@ -139,6 +140,7 @@ class InspectorPane(CommandPane, Vertical):
         self.copying: CopyActions = CopyActions(self)
         self._latest: Latest[Wanted] = Latest(self._load)
         self._asked: Wanted | None = None
+        self.as_shown: Callable[[PartDetail], PartDetail] = lambda detail: detail
         self._shape = (0, 0)
 
     def compose(self) -> ComposeResult:
@@ -209,8 +211,8 @@ class InspectorPane(CommandPane, Vertical):
 
     async def _load(self, wanted: Wanted) -> None:
         try:
-            detail = _as_shown(
-                await wanted.store.read(_detail_of, wanted.session_id, wanted.part_id))
+            detail = _as_shown(self.as_shown(
+                await wanted.store.read(_detail_of, wanted.session_id, wanted.part_id)))
             if self._latest.stale or not self.is_attached:
                 return
             old = self.subject

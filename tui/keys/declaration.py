@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
     "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "file",
-    "exchange", "search", "stats", "share", "dialog", "prompt",
+    "exchange", "search", "stats", "share", "replay", "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
@@ -24,6 +24,7 @@ SCOPE_NAMES: dict[Scope, str] = {
     "search": "Search",
     "stats": "Statistics",
     "share": "Share",
+    "replay": "Replay",
     "dialog": "Dialogs",
     "prompt": "Lines to type into",
 }
@@ -41,6 +42,7 @@ SCOPE_PLACES: dict[Scope, str] = {
     "search": "in the search",
     "stats": "in the statistics",
     "share": "while sharing",
+    "replay": "in the replay",
 }
 """Where the keys of a scope act, to end a sentence with."""
 

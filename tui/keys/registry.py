@@ -12,6 +12,7 @@ from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.first_commands import FIRST_COMMANDS
 from tui.keys.names import key_label, key_name
 from tui.keys.prompt import PROMPT_COMMANDS
+from tui.replay.commands import REPLAY_COMMANDS
 from tui.search.commands import SEARCH_COMMANDS
 from tui.share.commands import SHARE_COMMANDS
 from tui.stats.commands import STATS_COMMANDS
@@ -29,6 +30,7 @@ OTHER_COMMANDS: tuple[AnyCommand, ...] = (
     *SEARCH_COMMANDS,
     *STATS_COMMANDS,
     *SHARE_COMMANDS,
+    *REPLAY_COMMANDS,
     *DIALOG_COMMANDS,
     *PROMPT_COMMANDS,
 )

@@ -399,6 +399,18 @@ class MainScreen(CommandPane, Screen[None]):
         here = shown is not None and shown.has_parts and shown.session_id == session_id
         return shown.message_id if shown is not None and here else None
 
+    async def replay(self) -> None:
+        """Play the session from the selected message, or from its start at the list or the end."""
+        await self.sessions.catch_up()
+        session_id = self.session_meant()
+        if session_id is None:
+            return
+        transcript, message_id = self.transcript, None
+        if self.panes.focused != "sessions" and transcript is not None \
+                and not transcript.view.at_end:
+            message_id = self._message_in(session_id)
+        self.host.open_replay(session_id, message_id)
+
     async def forget(self) -> None:
         """Remove the session permanently."""
         from tui.verbs.library import forget_session

@@ -60,9 +60,16 @@ class FactLines(Widget):
 
         share: float | None
 
-    def __init__(self, height: int, *, id: str) -> None:
-        """Make a number of empty lines."""
+    def __init__(self, height: int, *, id: str, ground: str = "background") -> None:
+        """Make a number of empty lines.
+
+        Args:
+            height: How many.
+            id: The widget's id.
+            ground: Role of the background.
+        """
         super().__init__(id=id)
+        self._ground = ground
         self.styles.height = height
         self._lines: list[Line] = []
         self._painted: tuple[list[Line], int, Paint, list[Strip]] | None = None
@@ -82,7 +89,7 @@ class FactLines(Widget):
         if known is None or known[0] is not self._lines or known[1:3] != (width, paint) \
                 or len(known[3]) < height:
             lines = [*self._lines, *[Line([])] * (height - len(self._lines))]
-            strips = [row_of(line, width, paint, ground="background") for line in lines]
+            strips = [row_of(line, width, paint, ground=self._ground) for line in lines]
             known = self._lines, width, paint, strips
             self._painted = known
         strips = filtered(self, known[3][crop.y:crop.bottom])

@@ -40,6 +40,17 @@ class Heights:
         self._tree.append(value)
         self.total += height
 
+    def first(self, count: int) -> Heights:
+        """Return the index over the first parts; the nodes of a prefix are a prefix of the nodes.
+
+        Args:
+            count: How many parts it has.
+        """
+        found = Heights()
+        found._heights, found._tree = self._heights[:count], self._tree[: count + 1]
+        found.total = self.above(count)
+        return found
+
     def cut(self, count: int) -> None:
         """Remove all parts but the first ``count``."""
         self.total -= sum(self._heights[count:])

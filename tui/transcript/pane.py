@@ -10,14 +10,13 @@ document, and restores the position.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.worker import WorkType
 
 from store.queries.transcript import index_of
 from store.rows import SessionRow
@@ -40,7 +39,7 @@ from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt
 from tui.transcript.running import RunningCalls
 from tui.transcript.selected import SelectedPart
-from tui.transcript.shown import ShownSession
+from tui.transcript.shown import OwnServices, ShownSession
 from tui.transcript.shown_hit import ShownHit
 from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from store.store import Store
 
 
-class TranscriptPane(CommandPane, Vertical):
+class TranscriptPane(OwnServices, CommandPane, Vertical):
     """Shows one session; its commands are in ``tui.transcript.commands``."""
 
     SCOPE = "transcript"
@@ -189,33 +188,6 @@ class TranscriptPane(CommandPane, Vertical):
         return way is not None
 
     # What the parts ask for: see ``PaneServices``
-
-    def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
-        """Run work beside the keys; newer work of a group cancels the older."""
-        # Not a coroutine: one would never be awaited if newer work came first.
-        called: WorkType[None] = work
-        self.run_worker(called, group=group, exclusive=True, exit_on_error=False)
-
-    def cancel(self, group: str) -> None:
-        """Cancel the work of a group."""
-        self.workers.cancel_group(self, group)
-
-    def in_thread(self, work: Callable[[], None]) -> None:
-        """Run work in a thread."""
-        self.run_worker(work, thread=True, exit_on_error=False)
-
-    def toast(
-        self, text: str, severity: Literal["information", "warning", "error"] = "information",
-        timeout: float | None = None,
-    ) -> None:
-        """Show a toast; the text is plain, not markup.
-
-        Args:
-            text: What it says.
-            severity: Its colour.
-            timeout: Seconds until it goes; None for the usual time.
-        """
-        self.app.notify(text, severity=severity, timeout=timeout, markup=False)
 
     def masks_changed(self) -> None:
         """Lay everything out again, with what is masked now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from textual.message import Message
 from textual.timer import Timer
@@ -20,6 +20,10 @@ from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
 from tui.transcript.shown_hit import ShownHit
 from tui.transcript.view import TranscriptView
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+    from textual.worker import WorkType
 
 
 class PaneServices(Protocol):
@@ -60,6 +64,39 @@ class PaneServices(Protocol):
 
     def post_message(self, message: Message) -> bool:
         """Post a message from the pane."""
+
+
+class OwnServices:
+    """Mixin for the pane or screen that holds the parts: most of ``PaneServices``."""
+
+    def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
+        """Run work beside the keys; newer work of a group cancels the older."""
+        # Not a coroutine: one would never be awaited if newer work came first.
+        called: WorkType[None] = work
+        cast("Widget", self).run_worker(called, group=group, exclusive=True, exit_on_error=False)
+
+    def cancel(self, group: str) -> None:
+        """Cancel the work of a group."""
+        node = cast("Widget", self)
+        node.workers.cancel_group(node, group)
+
+    def in_thread(self, work: Callable[[], None]) -> None:
+        """Run work in a thread."""
+        cast("Widget", self).run_worker(work, thread=True, exit_on_error=False)
+
+    def toast(
+        self, text: str, severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+    ) -> None:
+        """Show a toast; the text is plain, not markup.
+
+        Args:
+            text: What it says.
+            severity: Its colour.
+            timeout: Seconds until it goes; None for the usual time.
+        """
+        app = cast("Widget", self).app
+        app.notify(text, severity=severity, timeout=timeout, markup=False)
 
 
 @dataclass(eq=False, slots=True)

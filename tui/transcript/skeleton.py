@@ -143,6 +143,38 @@ class Skeleton:
         del self.errors[bisect_left(self.errors, part):]
         self._last = self.message_ids[-1] if self.message_ids else None
 
+    def first_parts(self, count: int) -> Skeleton:
+        """Return a skeleton of the first parts, which may end within a message."""
+        found = Skeleton()
+        messages = self.message[count - 1] + 1 if count else 0
+        for name in ("message_ids", "roles", "origins", "flags", "created", "hidden_at", "first"):
+            setattr(found, name, getattr(self, name)[:messages])
+        for name in ("message", "index", "types", "sizes", "states"):
+            setattr(found, name, getattr(self, name)[:count])
+        found.turns = self.turns[: bisect_left(self.turns, messages)]
+        found.errors = self.errors[: bisect_left(self.errors, count)]
+        found.type_names, found._type_codes = list(self.type_names), dict(self._type_codes)
+        found._last = found.message_ids[-1] if messages else None
+        return found
+
+    def add_from(self, other: Skeleton, part: int) -> None:
+        """Append a part of another skeleton, and its message where that is not the last one."""
+        message = other.message[part]
+        if other.message_ids[message] != self._last:
+            self._last = other.message_ids[message]
+            if other.flags[message] & TURN:
+                self.turns.append(len(self.message_ids))
+            for name in ("message_ids", "roles", "origins", "flags", "created", "hidden_at"):
+                getattr(self, name).append(getattr(other, name)[message])
+            self.first.append(len(self.message))
+        here = len(self.message)
+        self.message.append(len(self.message_ids) - 1)
+        self.types.append(self._type_code(other.type_of(part)))
+        for name in ("index", "sizes", "states"):
+            getattr(self, name).append(getattr(other, name)[part])
+        if self.states[here] in (FAILED, DENIED) or other.type_of(part) == "data-error":
+            self.errors.append(here)
+
     def type_of(self, part: int) -> str:
         """Return the type of a part, "" for a message without parts."""
         return self.type_names[self.types[part]]

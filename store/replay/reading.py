@@ -1,0 +1,101 @@
+"""Reads what a replay needs of a session, without the content of its parts, in pages."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from store.engine.database import Database
+from store.engine.values import decoded, number, text
+from store.prices.estimating import priced
+from store.prices.table import PriceTable
+from store.queries.transcript import Keyset, Outline, outline_columns, outline_maker
+from store.usage import Spent, context_size
+
+
+class Timed(NamedTuple):
+    """A part with its times, epoch ms, as its row has them."""
+
+    outline: Outline
+    created_at: int
+    updated_at: int
+
+
+def timed_page(
+    db: Database, session_id: str, after: Keyset | None, limit: int
+) -> tuple[list[Timed], Keyset | None]:
+    """Return the parts of up to ``limit`` messages, and what to ask for the next page with.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        after: The last message of the page before; None for the first page.
+        limit: How many messages at most.
+    """
+    beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
+    values: dict[str, Any] = {"1": session_id, "2": limit}
+    if after:
+        values |= {"3": after[0], "4": after[1]}
+    make = outline_maker(db)
+    rows = db.connection.execute(
+        f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state,'
+        " p.created_at, p.updated_at"
+        f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
+        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
+        ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
+        values,
+    ).fetchall()
+    if not rows:
+        return [], None
+    last = rows[-1]
+    found = []
+    for row in rows:
+        outline = make(row[:12])
+        outline = outline._replace(created_at=number(outline.created_at))
+        found.append(Timed(outline, number(row[12]), number(row[13])))
+    return found, (last[2], last[0])
+
+
+class Answer(NamedTuple):
+    """What one message says that it used.
+
+    Attributes:
+        context: Tokens in the context after it; 0 where it does not say.
+    """
+
+    message_id: str
+    spent: Spent
+    context: int
+
+
+def answers_page(
+    db: Database, session_id: str, after: Keyset | None, limit: int,
+    prices: PriceTable | None = None,
+) -> tuple[list[Answer], Keyset | None]:
+    """Return what up to ``limit`` assistant messages used, and where the next page begins.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        after: The last message of the page before; None for the first page.
+        limit: How many messages at most.
+        prices: Of models, for answers whose agent tells no cost.
+    """
+    beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
+    values: dict[str, Any] = {"1": session_id, "2": limit}
+    if after:
+        values |= {"3": after[0], "4": after[1]}
+    rows = db.connection.execute(
+        "SELECT m.id, m.created_at, m.metadata_json FROM chat_messages m"
+        f" WHERE m.session_id = $1 AND m.role = 'assistant' {beyond}"
+        " ORDER BY m.created_at, m.id LIMIT $2", values,
+    ).fetchall()
+    found = []
+    for message_id, _created_at, metadata_json in rows:
+        metadata = decoded(text(metadata_json))
+        spent = priced(metadata, prices)
+        if spent.total or spent.cost:
+            own = metadata.get("backscroll")
+            beside = isinstance(own, dict) and own.get("no_answer") is True
+            size = 0 if beside else context_size(metadata)
+            found.append(Answer(text(message_id) or "", spent, size))
+    return found, (rows[-1][1], rows[-1][0]) if rows else None

@@ -1,0 +1,1 @@
+"""The replay of a session: the transcript as it was, moved through time."""

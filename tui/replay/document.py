@@ -1,0 +1,262 @@
+"""The transcript's document, cut at a moment: what came later is not in it.
+
+Skeleton and heights of the whole session are kept; what is there at a moment is a copy of their
+beginning, which takes no longer in the middle of a long session than at its start. Layouts stay
+but where the cut changed what they depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from store.conversation.readable import decode
+from store.replay.reading import Timed
+from store.replay.timeline import Cut, Timeline
+from store.replay.versions import message_before, part_before
+from store.rows import MessageRow, PartRow
+from store.text.stored_json import as_dict
+from tui.transcript.document import Document, Key
+from tui.transcript.item import Item, Setting
+from tui.transcript.layout import PartBlock
+from tui.transcript.measures import estimate, estimates
+from tui.transcript.skeleton import HIDDEN, UNSETTLED, Skeleton
+
+_NOTHING = Cut(0, (), (), (), 0)
+
+
+class Recording:
+    """A session in whole: its skeleton, and when each of its parts came.
+
+    Attributes:
+        skeleton: All messages and parts, queued ones last.
+        timeline: Their times, in the same order.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.skeleton, self.timeline = Skeleton(), Timeline()
+        self._queued: list[Timed] = []
+
+    def __len__(self) -> int:
+        """Return how many parts there are."""
+        return len(self.timeline)
+
+    def add(self, page: Iterable[Timed]) -> None:
+        """Add messages in the store's order; those that were cancelled and hidden are left out."""
+        for timed in page:
+            outline = timed.outline
+            if outline.cancelled_at is not None and outline.hidden_at:
+                continue
+            if outline.queued_at is not None:
+                self._queued.append(timed)
+            else:
+                self._add(timed)
+
+    def _add(self, timed: Timed) -> None:
+        self.skeleton.add(timed.outline)
+        self.timeline.add(*timed)
+
+    def finish(self) -> Recording:
+        """Bring the times in order, once all was added; returns itself."""
+        for timed in self._queued:
+            self._add(timed)
+        self._queued = []
+        self.timeline.settle()
+        return self
+
+
+class ReplayDocument(Document):
+    """A session as it was at a moment, which ``show_at`` changes.
+
+    Attributes:
+        recording: The whole session.
+        at: The moment, epoch ms.
+    """
+
+    def __init__(self, recording: Recording, setting: Setting) -> None:
+        """Hold a session, at no moment yet."""
+        super().__init__(setting)
+        self.recording = recording
+        self.at = 0
+        self._whole = recording.skeleton
+        self._lines = estimates(recording.skeleton, setting)
+        self._cut = _NOTHING
+        self._numbers: tuple[int, ...] = ()
+        """Numbers in the whole session of the parts behind ``self._cut.until``."""
+        self._measured: set[tuple[int, int]] = set()
+        self.complete = self.at_start = self.at_end = True
+        self._hide(0)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The times of the session."""
+        return self.recording.timeline
+
+    def number(self, part: int) -> int:
+        """Return the number in the whole session of a part that is there."""
+        until = self._cut.until
+        return part if part < until else self._numbers[part - until]
+
+    # The moment
+
+    def show_at(self, at: int) -> bool:
+        """Hold what there was at a moment; return whether anything differs from before."""
+        cut, before = self.timeline.cut(at), self._cut
+        self.at = self.setting.now = at
+        self.setting.running = at < self.timeline.finish
+        if cut.hidden != before.hidden:
+            self._hide(cut.hidden)
+        if (cut.until, cut.beyond, cut.hidden) != (before.until, before.beyond, before.hidden):
+            self._take(cut)
+        self._cut = cut
+        self._mark_open(before)
+        self._drop_open(before)
+        return cut != before or bool(cut.open)
+
+    def _hide(self, rewinds: int) -> None:
+        """Let the first of the rewinds have happened, and no other."""
+        moved = set()
+        for number, (_at, messages) in enumerate(self.timeline.rewinds):
+            for message in messages:
+                moved.add(self._whole.message_ids[message])
+                if number < rewinds:
+                    self._whole.flags[message] |= HIDDEN
+                else:
+                    self._whole.flags[message] &= ~HIDDEN
+                for part in self._whole.parts_of(message):
+                    self._lines.set(part, estimate(self._whole, part, self.setting))
+        for key in [key for key in self._blocks if key[0] in moved]:
+            self._blocks.drop(key)
+        self._measured.clear()
+
+    def _take(self, cut: Cut) -> None:
+        """Hold the parts that are there at a cut."""
+        edge = min(self._first_moved(cut), self._first_moved(self._cut))
+        before = {key: self.around(part) for key, part in self._laid_out(edge).items()}
+        skeleton, lines = self._whole.first_parts(cut.until), self._lines.first(cut.until)
+        for part in cut.beyond:
+            skeleton.add_from(self._whole, part)
+            lines.append(self._lines[part])
+        self.skeleton, self.heights = skeleton, lines
+        self._cut, self._numbers = cut, cut.beyond
+        self.lacking.clear()
+        self._find_runs()
+        here = self._laid_out(edge)
+        for key, around in before.items():
+            if key not in here or self.around(here[key]) != around:
+                self._blocks.drop(key)
+        for run in self._runs:
+            if run not in self._measured:
+                self._measure_run(*run)
+                self._measured.add(run)
+
+    def _first_moved(self, cut: Cut) -> int:
+        """Return the first message whose parts may look different beyond a cut."""
+        count = len(self._whole)
+        if not count:
+            return 0
+        message = self._whole.message[min(cut.until, count - 1)]
+        newest = self._newest if self._newest >= 0 else message
+        return max(0, min(message - 1, newest))
+
+    def _laid_out(self, edge: int) -> dict[Key, int]:
+        """Return the parts from a message on that are there and laid out, by key."""
+        found: dict[Key, int] = {}
+        for key in list(self._blocks):
+            if (self.timeline.place_of(key[0]) or 0) < edge:
+                continue
+            message = self._message_of(key[0])
+            for part in self.skeleton.parts_of(message) if message is not None else ():
+                if self.skeleton.index[part] == key[1]:
+                    found[key] = part
+                    break
+        return found
+
+    def _message_of(self, message_id: str) -> int | None:
+        """Return the number of a message that is there; its number in the whole may be larger."""
+        place = self.timeline.place_of(message_id)
+        ids = self.skeleton.message_ids
+        if place is None or not ids:
+            return None
+        if place < len(ids) and ids[place] == message_id:
+            return place
+        low = self.skeleton.message[self._cut.until - 1] if self._cut.until else 0
+        return next((n for n in range(low, len(ids)) if ids[n] == message_id), None)
+
+    def _mark_open(self, before: Cut) -> None:
+        """Let calls that run look so in the skeleton; those of before are as they are again."""
+        states = self.skeleton.states
+        until = self._cut.until
+        places = {number: until + n for n, number in enumerate(self._numbers)}
+        for number in {*before.open, *self._cut.open}:
+            place = number if number < until else places.get(number)
+            if place is not None:
+                is_open = number in self._cut.open and self._whole.is_tool(number)
+                states[place] = UNSETTLED if is_open else self._whole.states[number]
+
+    def _drop_open(self, before: Cut) -> None:
+        """Drop the layouts of what was not complete before, or is not now."""
+        for number in {*before.open, *self._cut.open}:
+            self._blocks.drop(self._whole.key(number))
+        for message in set(before.answering) ^ set(self._cut.answering):
+            self._drop_blocks_of(self._whole.message_ids[message])
+
+    # What a part was like
+
+    def block(self, part: int) -> PartBlock | None:
+        """Return a part's lines at the moment, None where its row is not loaded."""
+        block = super().block(part)
+        if block is not None:
+            self._lines.set(self.number(part), len(block.lines))
+        return block
+
+    def item(self, part: int) -> Item | None:
+        """Return a part as it was, with its surroundings."""
+        item = super().item(part)
+        if item is None or item.row is None:
+            return item
+        row = self.row(part)
+        if row is not None and row is not item.row:
+            item.row, item.data = row, as_dict(decode(row.data_json))
+        return item
+
+    def row(self, part: int) -> PartRow | None:
+        """Return a part's row as it was, None where it is not loaded."""
+        row = super().row(part)
+        return row if row is None else self.part_then(self.number(part), row)
+
+    def is_open(self, part: int) -> bool:
+        """Return whether a part that is there is not as it is in the end."""
+        return self.number(part) in self._cut.open
+
+    def part_then(self, number: int, row: PartRow) -> PartRow:
+        """Return a part as it was.
+
+        Args:
+            number: Its number in the whole session.
+            row: Its row in the end.
+        """
+        if number not in self._cut.open:
+            return row
+        return part_before(row, self.timeline.share(number, self.at), self.at)
+
+    def message_row(self, part: int) -> tuple[MessageRow, dict[str, Any]] | None:
+        """Return the message of a part as it was, None where it is not loaded."""
+        known = super().message_row(part)
+        if known is None:
+            return None
+        row = self.message_then(known[0])
+        return known if row is known[0] else (row, as_dict(decode(row.metadata_json)))
+
+    def message_then(self, row: MessageRow) -> MessageRow:
+        """Return a message as it was; ``row`` is what it became."""
+        place = self.timeline.place_of(row.id)
+        return message_before(row) if place in self._cut.answering else row
+
+    def _measure_run(self, start: int, stop: int) -> None:
+        super()._measure_run(start, stop)
+        first, last = self.skeleton.first[start], self.skeleton.parts_of(stop).stop
+        for part in range(first, last):
+            self._lines.set(self.number(part), self.heights[part])
+

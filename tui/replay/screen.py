@@ -1,0 +1,606 @@
+"""The replay of a session: the transcript as it was at a moment, played and scrubbed.
+
+A tick of the clock or a key moves the ``Player``; then ``show`` cuts the document at its moment,
+and the parts of the transcript pane do the rest: ``Placement`` loads what is seen, ``Navigator``
+moves through it, ``Folds`` opens it. Ticks wait in the queue of the keys, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from store.activity.judgement import Activity, current
+from store.activity.states import OPEN_STATES
+from store.engine.database import Database
+from store.queries.inspection import PartDetail
+from store.queries.sessions import get
+from store.queries.transcript import Extent, Keyset, extent
+from store.replay.axis import Axis
+from store.replay.player import Player
+from store.replay.reading import Answer, answers_page, timed_page
+from store.replay.totals import Totals
+from store.rows import SessionRow
+from store.system.clock import Clock
+from store.text import figures
+from tui.inspector.pane import InspectorPane
+from tui.keys.declaration import AnyCommand
+from tui.keys.footer import BottomLine, show_keys
+from tui.keys.queue import Work, enqueue
+from tui.kit.lines import Line, Run
+from tui.main.inspecting import InspectorFeed
+from tui.messages import JumpedFrom, NothingSelected, PartSelected, SessionOpened
+from tui.replay.bar import PositionBar
+from tui.replay.document import Recording, ReplayDocument
+from tui.stacked import UpperScreen
+from tui.state.layout import THREE_PANES, TWO_PANES, LayoutState
+from tui.state.prices import price_table
+from tui.transcript.folds import Folds
+from tui.transcript.headings import FactLines, header_lines
+from tui.transcript.navigator import Navigator
+from tui.transcript.placement import Placement
+from tui.transcript.reader import SessionReader
+from tui.transcript.selected import SelectedPart
+from tui.transcript.shown import OwnServices, ShownSession
+from tui.transcript.snapshot import ViewportSnapshot
+from tui.transcript.view import TranscriptView
+
+if TYPE_CHECKING:
+    from store.store import Store
+
+TICK_S = 1 / 12
+"""How often the picture moves while it plays."""
+PAGE = 500
+"""Messages in one read."""
+RENEWED_S = 1.0
+"""A session that is written to is read again no more often than this."""
+
+
+class Loaded(NamedTuple):
+    """A session as it was read.
+
+    Attributes:
+        extent: Moves when the session is written to.
+        runs: Whether more is expected at its end.
+    """
+
+    reader: SessionReader
+    document: ReplayDocument
+    axis: Axis
+    runs: bool
+    extent: Extent
+
+
+class ReplayScreen(OwnServices, UpperScreen):
+    """Plays one session.
+
+    Attributes:
+        player: Where the replay is; None until the session is read.
+        feed: Hands the selected part to the inspector.
+        view: Shows the transcript at that moment.
+    """
+
+    SCOPE = "replay"
+    navigator: Navigator
+    folds: Folds
+    AUTO_FOCUS = "TranscriptView"
+    DEFAULT_CSS = """
+    ReplayScreen { background: $background; }
+    ReplayScreen #replay-body { height: 1fr; }
+    ReplayScreen #replay-talk { width: 1fr; }
+    ReplayScreen InspectorPane { display: none; }
+    """
+
+    def __init__(
+        self, session_id: str, message_id: str | None, *, clock: Clock, ticks: bool = True
+    ) -> None:
+        """Make the replay of a session.
+
+        Args:
+            session_id: The session.
+            message_id: The message to begin at; None for the start of the session.
+            clock: Returns the present, epoch ms; the replay goes by it.
+            ticks: Whether a timer moves it; else ``tick`` has to be called.
+        """
+        super().__init__()
+        self._session_id, self._from = session_id, message_id
+        self._clock, self._ticks = clock, ticks
+        self.view = TranscriptView(id="replay-view")
+        self.header = FactLines(2, id="replay-header")
+        self.bar = PositionBar()
+        self.inspector = InspectorPane()
+        self.inspector.as_shown = self._detail_then
+        self.shown = shown = ShownSession(self.view)
+        self.selected = SelectedPart(shown, self)
+        self.placement = Placement(shown, self, self.selected)
+        self.navigator = Navigator(shown, self, self.placement)
+        self.folds = Folds(shown, self, self.placement)
+        self.player: Player | None = None
+        self.feed: InspectorFeed
+        self._totals: Totals | None = None
+        self._axis: Axis | None = None
+        self._extent: Extent | None = None
+        self._ticked = clock()
+        self._tick_waits = False
+        self._inspects = False
+        self._digit = 0
+        self._renewing = self._again = False
+
+    def compose(self) -> ComposeResult:
+        """Compose head, transcript, inspector, position and keys."""
+        yield self.header
+        with Horizontal(id="replay-body"):
+            with Vertical(id="replay-talk"):
+                yield self.view
+            yield self.inspector
+        yield self.bar
+        yield BottomLine()
+
+    def on_mount(self) -> None:
+        """Read the session."""
+        self.header.show([Line([("Reading the session…", "muted")])])
+        self.feed = InspectorFeed(self, self.host.library)
+        self.feed.inspector = self.inspector
+        self._arrange()
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._look_changed())
+        self.run_worker(self._open(), exit_on_error=False)
+
+    # Reading
+
+    async def _open(self) -> None:
+        store = await self.host.library.ready()
+        row = await store.read(get, self._session_id)
+        loaded = await self._read(store, row) if row is not None else None
+        if loaded is None:
+            self.host.notify("This session has no messages to replay", markup=False)
+            self.dismiss()
+            return
+        self._take(loaded)
+        player = self.player
+        assert player is not None
+        start = self.document.timeline.begin_of(self._from) if self._from else None
+        player.seek(start if start is not None else player.axis.begin)
+        player.playing = True
+        self.view.at_end = True
+        await self.show()
+        if self._ticks:
+            self._ticked = self._clock()
+            self.set_interval(TICK_S, self.tick)
+
+    async def _read(self, store: Store, row: SessionRow) -> Loaded | None:
+        """Read the session whole; None where it has no parts."""
+        found, activity = await store.read(_state, row, self._clock())
+        recording, after = Recording(), None
+        while True:
+            page, after = await store.read(timed_page, row.id, after, PAGE)
+            recording.add(page)
+            if after is None:
+                break
+        if not await store.read(lambda _db: len(recording.finish())):
+            return None
+        timeline = recording.timeline
+        axis, document = await store.read(lambda _db: (
+            Axis(timeline.moments, timeline.writing), self._document_of(recording, row)))
+        runs = activity.state in OPEN_STATES
+        return Loaded(SessionReader(store, row), document, axis, runs, found)
+
+    def _take(self, loaded: Loaded) -> None:
+        """Show the session as it was read, with the same folds; the moment stays."""
+        self._extent, self._axis = loaded.extent, loaded.axis
+        view, document, before = self.view, loaded.document, self.view.document
+        document.folds, document.pages = before.folds, before.pages
+        document.turn_like(before)
+        at_end = view.at_end
+        self.shown.reader = loaded.reader
+        view.show(document)
+        view.at_end = at_end
+        axis = loaded.axis.reached(self._clock()) if loaded.runs else loaded.axis
+        if self.player is None:
+            self.player = Player(axis, running=loaded.runs)
+        else:
+            self.player.take(axis, running=loaded.runs)
+        self.background(self._read_totals, group="totals")
+
+    def _document_of(self, recording: Recording, row: SessionRow) -> ReplayDocument:
+        setting = self.shown.setting()
+        setting.root = row.workspace_root
+        return ReplayDocument(recording, setting)
+
+    async def _read_totals(self) -> None:
+        """Read what the answers used; figures follow the time from then on."""
+        reader, document, prices = self.shown.reader, self.document, price_table()
+        if reader is None:
+            return
+        store, session_id = reader.store, reader.row.id
+        answers: list[Answer] = []
+        after: Keyset | None = None
+        while True:
+            page, after = await store.read(answers_page, session_id, after, PAGE, prices)
+            answers += page
+            if after is None:
+                break
+        totals = await store.read(lambda _db: Totals(document.timeline, answers))
+        if document is self.view.document:
+            self._totals = totals
+            self.update_headings()
+            if self.shown.has_parts:
+                self.selected.again()
+
+    def store_changed(self) -> None:
+        """Read the session again, where it was written to."""
+        if self.player is None or self._renewing:
+            self._again = self.player is not None
+            return
+        self._renewing = True
+        self.background(self._renew, group="renew")
+
+    async def _renew(self) -> None:
+        try:
+            store = await self.host.library.ready()
+            row = await store.read(get, self._session_id)
+            now = await store.read(extent, self._session_id)
+            if row is not None and now != self._extent:
+                loaded = await self._read(store, row)
+                if loaded is not None:
+                    await self._show_instead(loaded)
+        finally:
+            self.set_timer(RENEWED_S, self._renewed)
+
+    async def _show_instead(self, loaded: Loaded) -> None:
+        """Show the session as it is now, at the same moment and the same lines."""
+        async with self.placement.moving:
+            before = ViewportSnapshot.of(self.view)
+            self._take(loaded)
+            self._cut()
+            before.restore(self.view)
+        await self.show()
+
+    def _renewed(self) -> None:
+        self._renewing = False
+        if self._again:
+            self._again = False
+            self.store_changed()
+
+    # The moment
+
+    @property
+    def document(self) -> ReplayDocument:
+        """The session at the moment; it must have been read."""
+        document = self.view.document
+        assert isinstance(document, ReplayDocument)
+        return document
+
+    def tick(self) -> None:
+        """Go on with the clock; a picture that waits to be shown is not overtaken."""
+        now, player = self._clock(), self.player
+        elapsed, self._ticked = now - self._ticked, now
+        if player is None or self._tick_waits:
+            return
+        moved = player.advance(elapsed)
+        if player.running and self._axis is not None and now - player.axis.finish >= 1_000:
+            player.take(self._axis.reached(now), running=True)
+            moved = True
+        if moved:
+            self._tick_waits = True
+            enqueue(self, self._tick)
+
+    async def _tick(self) -> None:
+        try:
+            if self.is_attached:
+                await self.show()
+        finally:
+            self._tick_waits = False
+
+    def _cut(self) -> bool:
+        return self.player is not None and self.document.show_at(self.player.at)
+
+    async def show(self) -> None:
+        """Show the moment that the player is at."""
+        view = self.view
+        async with self.placement.in_order() as same:
+            if not same or self.player is None:
+                return
+            before = None if view.at_end else ViewportSnapshot.of(view)
+            open_before = self._selected_is_open()
+            if self._cut() or before is None:
+                view.changed()
+                if before is not None:
+                    before.restore(view)
+                await self.placement.arrive(view.step_to_end if before is None else view.stay,
+                                            sure=False)
+            if open_before or self._selected_is_open():
+                self.selected.again()
+        self.update_headings()
+        show_keys(self)
+
+    def _selected_is_open(self) -> bool:
+        document = self.document
+        return len(document) > 0 and document.is_open(min(self.view.cursor, len(document) - 1))
+
+    async def _seek(self, at: int | None) -> None:
+        if self.player is not None and at is not None:
+            self.player.seek(at)
+            self.view.at_end = True
+            await self.show()
+
+    # Commands
+
+    async def toggle(self) -> None:
+        """Play, or pause."""
+        if self.player is not None:
+            self._ticked = self._clock()
+            self.player.toggle()
+            self.view.at_end = True
+            await self.show()
+
+    async def message(self, step: int) -> None:
+        """Go to the next message (1), or to the start of this one and the one before (-1)."""
+        await self._step(self.document.timeline.next_message, step, "message") if step > 0 \
+            else await self._step(self.document.timeline.previous_message, step, "message")
+
+    async def turn(self, step: int) -> None:
+        """Go to the next turn (1), or to the start of this one and the one before (-1)."""
+        await self._step(self.document.timeline.next_turn, step, "turn") if step > 0 \
+            else await self._step(self.document.timeline.previous_turn, step, "turn")
+
+    async def _step(self, find: Callable[[int], int | None], step: int, what: str) -> None:
+        player = self.player
+        at = find(player.at) if player is not None else None
+        if at is not None:
+            await self._seek(at)
+        elif step > 0 and player is not None and not player.at_end:
+            await self.to_end()
+        else:
+            self.toast(f"This is the {'last' if step > 0 else 'first'} {what}", timeout=2)
+
+    def change_speed(self, step: int) -> None:
+        """Play faster (1) or slower (-1)."""
+        if self.player is not None:
+            if not self.player.change_speed(step):
+                self.toast(f"{self.player.speed}x is the "
+                           f"{'fastest' if step > 0 else 'slowest'}", timeout=2)
+            self.update_headings()
+
+    def toggle_waits(self) -> None:
+        """Skip waits, or play them in full."""
+        if self.player is not None:
+            self.player.toggle_skip()
+            self.update_headings()
+
+    async def to_start(self) -> None:
+        """Go to the start."""
+        if self.player is not None:
+            await self._seek(self.player.axis.begin)
+
+    async def to_end(self) -> None:
+        """Go to the end; a session that runs is followed."""
+        if self.player is not None:
+            self.player.seek_end()
+            self.view.at_end = True
+            await self.show()
+
+    async def to_share(self, share: float) -> None:
+        """Go to a share of the replay, 0 to 1."""
+        if self.player is not None:
+            self.player.seek_share(share)
+            self.view.at_end = True
+            await self.show()
+
+    async def to_tenth(self) -> None:
+        """Go to the tenth that the key names."""
+        await self.to_share(self._digit / 10)
+
+    def work_for(self, key: str) -> Work | None:
+        """Return what a key runs here; a key for a tenth also says which."""
+        work = super().work_for(key)
+        table = self.host.commands
+        command = table.for_key("replay", key)
+        if work is None or command is None or command.id != "replay.tenth":
+            return work
+        keys = list(table.keys_of(command))
+        digit = keys.index(key) if key in keys else 0
+        return partial(self._run_tenth, min(digit, 9), work)
+
+    def _run_tenth(self, digit: int, work: Work) -> Awaitable[object] | None:
+        self._digit = digit
+        return work()
+
+    async def lines(self, step: int) -> None:
+        """Go one line down (1) or up (-1); at the end, what comes is followed again."""
+        await self.navigator.lines(step)
+        self._follow_at_end(step)
+
+    async def pages(self, step: int) -> None:
+        """Go one page down (1) or up (-1)."""
+        await self.navigator.page(step)
+        self._follow_at_end(step)
+
+    def _follow_at_end(self, step: int) -> None:
+        scroller = self.view.scroller
+        if step > 0 and (scroller.part, scroller.line) >= scroller.end():
+            self.view.at_end = True
+
+    async def fold(self) -> None:
+        """Fold or unfold the selected part; the end stays in sight while it is followed."""
+        at_end = self.view.at_end
+        await self.folds.fold_selected()
+        if at_end:
+            await self.placement.move(self.view.step_to_end)
+
+    def open_here(self) -> None:
+        """Leave the replay, and show the selected part in the transcript."""
+        document = self.document
+        row = document.row(self.view.cursor)
+        message_id = document.skeleton.key(self.view.cursor)[0]
+        self.open_in_transcript(self._session_id, message_id, row.id if row is not None else None)
+
+    def turn_inspector(self) -> None:
+        """Focus the inspector, or the transcript again; a narrow screen shows one of them."""
+        if self.inspector.has_focus_within:
+            self._inspects = False
+            self._arrange()
+            self.view.focus()
+        else:
+            self._inspects = True
+            self._arrange()
+            self.inspector.focus()
+
+    def go_back(self) -> None:
+        """Go back one step: toasts, the inspector, the screen below."""
+        if self.host.close_toasts():
+            return
+        if self.inspector.has_focus_within:
+            if not self.inspector.go_back():
+                self.turn_inspector()
+            return
+        self.close()
+
+    # Layout and what is shown around the transcript
+
+    def _arrange(self) -> None:
+        """Give the transcript and the inspector their room."""
+        width = self.app.size.width
+        wide = width >= THREE_PANES
+        self.inspector.display = wide or self._inspects
+        alone = self._inspects and width < TWO_PANES
+        self.view.display = not alone
+        self.query_one("#replay-talk").display = not alone
+        self.inspector.styles.width = "1fr" if alone else LayoutState().width_of(
+            "inspector", width)
+        self.feed.came_into_sight()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the width."""
+        self._arrange()
+        self.call_after_refresh(self.update_headings)
+
+    def _look_changed(self) -> None:
+        """Lay all out again: the theme, or what is masked, has changed."""
+        self.view.document.relayout()
+        self.view.repaint()
+        self.inspector.masks_changed()
+        self.update_headings()
+
+    def update_headings(self) -> None:
+        """Bring head and position up to date."""
+        row, player = self.shown.session, self.player
+        if row is None or player is None or not len(self.view.document):
+            return
+        totals, at = self._totals, player.at
+        context = totals.context(at) if totals is not None else 0
+        first, second = header_lines(row, self.document, self.view.cursor, None, context)
+        first.runs = [("Replay  ", "fork bold"), *first.runs]
+        first.right = self._spent_runs(at)
+        self.header.show([first, second])
+        self.bar.show_replay(player, self.document.timeline)
+
+    def _spent_runs(self, at: int) -> list[Run]:
+        if self._totals is None:
+            return []
+        spent = self._totals.spent(at)
+        cost = "" if spent.cost is None else f"  {figures.money(spent.cost)}"
+        if spent.estimated and not spent.cost:
+            cost = f"  {figures.estimate(spent.estimated)}"
+        return [(f"{figures.tokens(spent.total)} tokens{cost}", "muted")]
+
+    def footer_label(self, command: AnyCommand) -> str | None:
+        """Return a command's words in the footer."""
+        player = self.player
+        if command.id == "replay.play" and player is not None:
+            return "pause" if player.playing else "play"
+        if command.id == "replay.waits" and player is not None:
+            return "play waits" if player.skip else "skip waits"
+        return super().footer_label(command)
+
+    def _detail_then(self, detail: PartDetail) -> PartDetail:
+        """Return what the inspector shows of a part as it was."""
+        document, player = self.view.document, self.player
+        if not isinstance(document, ReplayDocument) or player is None:
+            return detail
+        timeline = document.timeline
+        number = timeline.part_of(detail.part.message_id, detail.part.index)
+        message = timeline.place_of(detail.message.id)
+        if number is None or message is None:
+            return detail
+        found = replace(
+            detail, part=document.part_then(number, detail.part),
+            message=document.message_then(detail.message),
+            parts=timeline.parts_at(message, player.at))
+        if self._totals is not None:
+            turn, count = self._totals.turn_spent(message, player.at)
+            found = replace(
+                found, turn=turn, turn_messages=count, session=self._totals.spent(player.at))
+        return found
+
+    # What comes up from below
+
+    @on(PartSelected)
+    async def _part_selected(self, event: PartSelected) -> None:
+        event.stop()
+        await self.feed.select(event)
+
+    @on(NothingSelected)
+    @on(JumpedFrom)
+    @on(TranscriptView.Resized)
+    def _ignored(self, event: NothingSelected | JumpedFrom | TranscriptView.Resized) -> None:
+        event.stop()
+        if isinstance(event, TranscriptView.Resized) and self.player is not None:
+            self._in_turn(self.placement.stay)
+
+    @on(SessionOpened)
+    def _opened(self, event: SessionOpened) -> None:
+        event.stop()
+        self.open_in_transcript(event.session_id, event.message_id)
+
+    def _in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what the mouse asks for after the keys before it, and before those after it."""
+        enqueue(self, partial(self._if_there, work))
+
+    async def _if_there(self, work: Callable[[], Awaitable[None]]) -> None:
+        if self.is_attached and self.player is not None:
+            await work()
+
+    @on(PositionBar.Sought)
+    def _sought(self, event: PositionBar.Sought) -> None:
+        event.stop()
+        self._in_turn(partial(self.to_share, event.share))
+
+    @on(PositionBar.Pressed)
+    def _pressed(self, event: PositionBar.Pressed) -> None:
+        event.stop()
+
+    @on(TranscriptView.Wheeled)
+    def _wheeled(self, event: TranscriptView.Wheeled) -> None:
+        event.stop()
+        self._in_turn(partial(self.lines, event.lines))
+
+    @on(TranscriptView.Dragged)
+    def _dragged(self, event: TranscriptView.Dragged) -> None:
+        event.stop()
+        self._in_turn(partial(self.navigator.share_of_lines, event.share))
+
+    @on(TranscriptView.Clicked)
+    def _clicked(self, event: TranscriptView.Clicked) -> None:
+        event.stop()
+        self._in_turn(partial(self._click, event))
+
+    async def _click(self, event: TranscriptView.Clicked) -> None:
+        async with self.placement.in_order() as same:
+            part, exists = event.part.find(self.document) if same else (0, False)
+            if not exists:
+                return
+            self.selected.select(part)
+        if event.fold == "hidden":
+            await self.folds.turn_run(part)
+        elif event.fold and event.fold != "child":
+            await self.folds.fold(part)
+
+
+def _state(db: Database, row: SessionRow, now: int) -> tuple[Extent, Activity]:
+    return extent(db, row.id), current(db, row, now)
