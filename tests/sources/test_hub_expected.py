@@ -13,6 +13,7 @@ from store.ids import derived_session_id
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.hub import HubSource
 from tests.sources import grown
+from tui.words.permissions import scope_lines, scope_of
 
 DATA = Path(__file__).parent.parent / "data" / "hub"
 FILE = DATA / "hub.db"
@@ -60,6 +61,19 @@ def test_session_row(draft: SessionDraft, expected: dict[str, Any]) -> None:
     assert own.get("role_name") == expected["role_name"]
     assert own.get("account_id") == expected["account"]
     assert (draft.created_at, draft.updated_at) == (expected["created_ms"], expected["updated_ms"])
+
+
+def test_what_a_session_belongs_to_by_name() -> None:
+    by_slug = {draft.metadata["backscroll"]["slug"]: draft.metadata["backscroll"]
+               for draft in DRAFTS.values()}
+    own = by_slug["fix-the-ferry-timetable"]
+    assert (own["account"], own["project"], own["workspace"]) == ("ada", "harbour", "harbour-main")
+    gone = next(one for one in by_slug.values() if one.get("account_id") is None)
+    assert "account" not in gone and "workspace" not in gone and gone["project"] == "harbour"
+    lines = [line.text for line in scope_lines(scope_of({"backscroll": own}), 60)]
+    assert lines[1:-1] == ["read    harbour/**", "write   harbour/timetable/**", "trust   spoke"]
+    assert scope_of({"backscroll": {"data": {"scope": ["odd"]}}}) == {}
+    assert scope_lines({"x\x1b": {"deep": 1}}, 40)[1].text == 'x␛      {"deep": 1}'
 
 
 @pytest.mark.parametrize(("draft", "expected"), SESSIONS)

@@ -6,6 +6,7 @@ from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
 from store.stats.families import Family
 from store.text.figures import count_of, duration, moment, money, tokens
+from store.text.stored_json import as_dict
 from store.usage import Spent
 from tui.kit.blocks import Block, Fixed
 from tui.kit.lines import (
@@ -25,12 +26,16 @@ from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines, cost_words
 from tui.words.costs import family_lines
-from tui.words.permissions import permission_lines
+from tui.words.permissions import permission_lines, scope_lines, scope_of
 
 LEAST_COST = 0.0005
 """Dollars; less than that is not shown."""
 NO_MODEL = "unknown/unknown"
 """The reference of a session whose source names no model."""
+
+
+_BELONGS = (("called", "workspace"), ("project", "project"), ("account", "account"))
+"""What a hub's session belongs to, by name: the label of each, and its key."""
 
 
 def title_of(overview: Overview) -> str:
@@ -60,6 +65,8 @@ def fact_blocks(
         blocks.append(Fixed(lambda width: family_lines(family, width)))
     permissions = overview.row.permissions_json
     blocks.append(Fixed(lambda width: permission_lines(permissions, width)))
+    if scope := scope_of(overview.metadata):
+        blocks.append(Fixed(lambda width: scope_lines(scope, width)))
     rest = {key: item for key, item in overview.metadata.items() if key not in ("source", "title")}
     if rest:
         blocks.append(Fixed(lambda width: [heading("Metadata", [], width)]))
@@ -89,9 +96,12 @@ def _place_lines(overview: Overview, width: int) -> list[Line]:
     row, metadata = overview.row, overview.metadata
     source = metadata.get("source")
     source = source if isinstance(source, dict) else {}
+    own = as_dict(metadata.get("backscroll"))
     lines = [heading("Place", [], width)]
     for name, text in (
-        ("workspace", row.workspace_root), ("branch", metadata.get("git_branch")),
+        ("workspace", row.workspace_root),
+        *((label, own.get(key)) for label, key in _BELONGS),
+        ("branch", metadata.get("git_branch")),
         ("source", source.get("kind")), ("path", source.get("path")),
         ("source id", source.get("id")), ("version", metadata.get("version")),
     ):

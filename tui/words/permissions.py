@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from store.text.figures import count_of
-from store.text.stored_json import DamagedJson, loads
+from store.text.stored_json import DamagedJson, as_dict, loads
 from tui.kit.lines import BLANK, Line, Run, Value, heading
 from tui.kit.text import one_line
 
@@ -18,6 +19,24 @@ def permission_rules(permissions_json: str) -> list[Any]:
     except DamagedJson:
         return []
     return rules if isinstance(rules, list) else []
+
+
+def scope_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scope that a hub resolved for a session of its role; empty without one."""
+    own = as_dict(metadata.get("backscroll"))
+    return as_dict(as_dict(own.get("data")).get("scope"))
+
+
+def scope_lines(scope: Mapping[str, Any], width: int) -> list[Line]:
+    """Return a heading, and a line for each value of a scope: what may be read and written."""
+    lines = [heading("Scope of the role", [], width)]
+    for key, value in scope.items():
+        for each in value if isinstance(value, list) else [value]:
+            words = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+            runs: list[Run] = [(one_line(key, 20).ljust(7), "tool"),
+                               (f" {one_line(words, 400)}", "text")]
+            lines.append(Line(tuple(runs), value=Value("scope", lambda words=words: words)))  # type: ignore[misc]
+    return [*lines, BLANK]
 
 
 def permission_lines(permissions_json: str, width: int) -> list[Line]:

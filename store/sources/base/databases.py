@@ -114,6 +114,10 @@ class SqliteRows:
         """Return the names of a table's columns."""
         return columns(self._connection, table)
 
+    def permitted(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns."""
+        return columns(self._connection, table)
+
     def listed(self, table: str, name: str = "") -> str:
         """Return all columns of a table, as a statement lists them."""
         return f"{name}.*" if name else "*"

@@ -46,6 +46,10 @@ class RowReader(TableReader, Protocol):
         """Return the names of a table's columns that may be read; all where none may be."""
         ...
 
+    def permitted(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns that may be read; none where none may be."""
+        ...
+
     def listed(self, table: str, name: str = "") -> str:
         """Return the columns of a table that may be read, as a statement lists them.
 

@@ -93,6 +93,33 @@ def fetch_parent(reader: RowReader, session_id: str) -> Callable[[], Parent]:
     return parent
 
 
+_NAMED = {"account": "accounts", "project": "projects", "workspace": "workspaces"}
+"""What a session belongs to, and the tables that have its name."""
+
+
+def fetch_names(reader: RowReader, session_id: str) -> Callable[[], dict[str, str]]:
+    """Fetch the names of what a session belongs to; nothing else of these tables is asked for.
+
+    Args:
+        reader: Runs the statements.
+        session_id: The session's id at the source.
+    """
+    known = reader.permitted("sessions")
+    found = {
+        what: reader.later(
+            f"SELECT CAST(name AS text) AS name FROM {table} WHERE CAST(id AS text) ="
+            f" (SELECT CAST({what}_id AS text) FROM sessions WHERE id = $1)", session_id)
+        for what, table in _NAMED.items()
+        if f"{what}_id" in known and {"id", "name"} <= reader.permitted(table)
+    }
+
+    def names() -> dict[str, str]:
+        said = {what: string(row["name"]) for what, rows in found.items() for row in rows()}
+        return {what: name for what, name in said.items() if name is not None}
+
+    return names
+
+
 class FollowedRows:
     """The rows of a session that grows on a server."""
 

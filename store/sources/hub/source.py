@@ -1,29 +1,35 @@
 """The hub source: what its databases are, and how a session is listed and read.
 
 Source: the hub's published table reference (``sessions``, ``messages``, ``parts``), with
-column names in snake case (the hub format page). ``accounts`` and the other tables are
-never asked.
+column names in snake case (the hub format page). ``accounts``, ``projects`` and
+``workspaces`` are asked for the names of what a session belongs to, and for nothing else.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store.engine.server_url import Root
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows, rows, stamp_of_rows
-from store.sources.base.drafts import LineageDraft
+from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.protocol import SESSION_FACT, Problem, Reading, Unit
 from store.sources.base.row_reader import RowReader, TableReader
 from store.sources.base.servers.source import Following, ServerRows, ToReading, ToUnits
 from store.sources.base.values import string, utc_ms
-from store.sources.hub.fetching import FollowedRows, Parent, fetch_parent, fetch_rows
+from store.sources.hub.fetching import (
+    FollowedRows,
+    Parent,
+    fetch_names,
+    fetch_parent,
+    fetch_rows,
+)
 from store.sources.hub.session import KIND, session_draft
-from store.sources.hub.stored import Memo, Rows, stored_session
+from store.sources.hub.stored import Memo, Rows, StoredSession, stored_session
 
 if TYPE_CHECKING:
     from store.sources.base.servers.connection import PostgresRows
@@ -150,27 +156,36 @@ class HubSource(DatabaseSource, ServerRows):
             reader: Runs the statements.
             session_id: The session's id at the source.
         """
-        rows, parent = fetch_rows(reader, session_id), fetch_parent(reader, session_id)
-        return lambda place, unit: _reading(session_id, rows(), parent(), place, unit, Memo())
+        return _to_reading(reader, session_id, fetch_rows(reader, session_id), Memo())
 
     def following(self, session_id: str) -> Following:
         """Return what fetches a session again and again: what was added since."""
         followed, memo = FollowedRows(session_id), Memo()
 
         def fetch(reader: PostgresRows) -> ToReading:
-            rows, parent = followed.fetch(reader), fetch_parent(reader, session_id)
-            return lambda place, unit: _reading(session_id, rows(), parent(), place, unit, memo)
+            return _to_reading(reader, session_id, followed.fetch(reader), memo)
 
         return Following(fetch)
 
 
-def _reading(
-    session_id: str, rows: Rows, parent: Parent, place: str, unit: Unit, memo: Memo
-) -> Reading:
-    stored = stored_session(session_id, rows, place, memo)
-    if stored is None:
-        return Reading([], [], unit.stamps)
-    draft, wants = session_draft(stored, memo), list[str]()
+def _to_reading(
+    reader: RowReader, session_id: str, rows: Callable[[], Rows], memo: Memo
+) -> ToReading:
+    parent, names = fetch_parent(reader, session_id), fetch_names(reader, session_id)
+
+    def reading(place: str, unit: Unit) -> Reading:
+        stored = stored_session(session_id, rows(), place, memo)
+        if stored is None:
+            return Reading([], [], unit.stamps)
+        draft = session_draft(stored, memo)
+        draft.metadata["backscroll"].update(names())
+        return _reading(draft, stored, parent(), unit)
+
+    return reading
+
+
+def _reading(draft: SessionDraft, stored: StoredSession, parent: Parent, unit: Unit) -> Reading:
+    wants = list[str]()
     named = string(stored.row.get("parent_id"))
     if named is not None:
         if not parent.is_there:

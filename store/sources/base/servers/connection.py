@@ -442,6 +442,12 @@ class PostgresRows:
         found = [name for name, may in known.columns.items() if may]
         return frozenset(found or known.columns)
 
+    def permitted(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns that may be read; none where none may be."""
+        known = self._tables().get(table)
+        return frozenset(name for name, may in known.columns.items() if may) if known else (
+            frozenset())
+
     def listed(self, table: str, name: str = "") -> str:
         """Return the columns of a table that may be read, as a statement lists them.
 
