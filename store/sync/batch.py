@@ -33,8 +33,14 @@ BATCH_BYTES = 4 << 20
 BATCH_SECONDS = 0.25
 """... or this long after its first unit was read."""
 
-BULK_PRAGMAS = ("PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 8000")
-"""For a connection that writes many batches."""
+BULK_PRAGMAS = (
+    "PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 8000", "PRAGMA temp_store = MEMORY"
+)  # fmt: skip
+"""For a connection that writes many batches.
+
+With temporary files, the pages that a session's savepoint may put back would be most of what is
+written: each savepoint begins anew.
+"""
 
 MOST_ATTEMPTS = 5
 """How many times a unit is read again when another sync wrote it meanwhile."""
