@@ -31,6 +31,7 @@ class LogState:
         complete: Whether every session is in it.
         first_id: The first event since it was switched on.
         switched_at: When that was, or when it was switched off; epoch ms.
+        trimmed_at: When old events were last cut; 0 for never.
     """
 
     version: int
@@ -38,6 +39,7 @@ class LogState:
     complete: bool
     first_id: int
     switched_at: int
+    trimmed_at: int
 
     @property
     def tells_all(self) -> bool:
@@ -50,11 +52,12 @@ def log_state(db: Database) -> LogState | None:
     if db.form.name != "own" or not _has_table(db.connection, "event_log"):
         return None
     row = db.connection.execute(
-        "SELECT version, is_on, complete, first_id, switched_at FROM event_log").fetchone()
+        "SELECT version, is_on, complete, first_id, switched_at, trimmed_at FROM event_log"
+    ).fetchone()
     if row is None:
         return None
-    version, is_on, complete, first_id, switched_at = row
-    return LogState(version, bool(is_on), bool(complete), first_id, switched_at)
+    version, is_on, complete, first_id, switched_at, trimmed_at = row
+    return LogState(version, bool(is_on), bool(complete), first_id, switched_at, trimmed_at)
 
 
 def has_events(db: Database) -> bool:
@@ -146,7 +149,7 @@ def _begin(db: Database, now: int) -> bool:
     put_triggers(connection)
     connection.execute("DELETE FROM event_log")
     connection.execute(
-        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, ? FROM events",
+        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, ?, 0 FROM events",
         (sql.VERSION, now))
     return state is None or not state.is_on
 

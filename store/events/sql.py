@@ -20,7 +20,8 @@ CREATE TABLE IF NOT EXISTS event_log (
     is_on       INTEGER NOT NULL,
     complete    INTEGER NOT NULL,
     first_id    INTEGER NOT NULL,
-    switched_at INTEGER NOT NULL
+    switched_at INTEGER NOT NULL,
+    trimmed_at  INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS events (
     id                INTEGER PRIMARY KEY,
@@ -61,7 +62,8 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE UNIQUE INDEX IF NOT EXISTS events_stream ON events(stream_id, seq);
 """
 """``event_log`` has one row. ``complete``: every session has its snapshot since the log was
-switched on; ``first_id``: the first event since then.
+switched on; ``first_id``: the first event since then; ``trimmed_at``: when old events were last
+cut, 0 for never.
 
 ``events``: ``stream_id`` is the session, ``at`` the time of the write in epoch ms. ``changed`` is
 NULL where the event has the whole row, else bit n is set for the n-th column of the contract's

@@ -1,0 +1,85 @@
+"""What is left of a log that is cut makes the same store."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from store.engine.database import Database, open_database
+from store.events.log import log_state, switch_on
+from store.events.reading import events_of_all, newest_event
+from store.events.rebuilding import differing, rebuild
+from store.events.trimming import DAY_MS, Bounds, is_due, log_size, trim, trim_if_due
+from tests.store.events.tables import Changes
+from tests.store.events.test_log import assert_same
+
+NOW = 1_790_000_000_000
+GAPS = "SELECT 1 FROM events GROUP BY stream_id HAVING max(seq) - min(seq) + 1 <> count(*)"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
+        yield database
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_by_age_at_any_moment(db: Database, tmp_path: Path, seed: int) -> None:
+    switch_on(db, clock=lambda: NOW)
+    changes = Changes(db.connection, random.Random(seed))
+    for _ in range(150):
+        changes.change()
+    db.connection.execute("UPDATE events SET at = ? + id * 1000", (NOW,))
+    newest, lasts = newest_event(db), dict(
+        db.connection.execute("SELECT stream_id, max(seq) FROM events GROUP BY 1").fetchall())
+    count, _ = log_size(db)
+    cut = 0
+    for step in (40, 90, 10_000):
+        cut += trim(db, Bounds(days=1), clock=partial(int, NOW + step * 1000 + DAY_MS)).events
+        assert differing(db) == []
+        assert db.connection.execute(GAPS).fetchall() == []
+    assert cut > 30 and log_size(db)[0] == count - cut and newest_event(db) <= newest
+    assert lasts == dict(
+        db.connection.execute("SELECT stream_id, max(seq) FROM events GROUP BY 1").fetchall())
+    assert not [event for event in events_of_all(db) if event.kind.endswith(".updated")]
+    rebuild(db, tmp_path / "made.db")
+    assert_same(db, tmp_path / "made.db")
+    for _ in range(40):
+        changes.change()
+    assert differing(db) == [] and db.connection.execute(GAPS).fetchall() == []
+
+
+def test_by_size_the_longest_unchanged_first(db: Database) -> None:
+    switch_on(db)
+    do = db.connection.execute
+    for name in ("ses_old", "ses_new"):
+        do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+           " VALUES (?, 'a', '{}', 1, 1)", (name,))
+        for number in range(50):
+            do("UPDATE chat_sessions SET metadata_json = ? WHERE id = ?",
+               (f'{{"title":"{number}{"x" * 1000}"}}', name))
+    do("UPDATE events SET at = at + 1000 WHERE stream_id = 'ses_new'")
+    count, size = log_size(db)
+    assert count == 102 and 102_000 < size < 140_000
+    assert trim(db, Bounds(bytes=size)).events == 0
+    done = trim(db, Bounds(bytes=size - 1))
+    assert (done.sessions, done.events) == (1, 50) and differing(db) == []
+    assert {event.kind for event in events_of_all(db) if event.session_id == "ses_old"} == {
+        "session.snapshot"}
+    assert trim(db, Bounds(bytes=1)).sessions == 1 and log_size(db)[0] == 2
+    assert differing(db) == []
+
+
+def test_once_a_day_where_it_has_bounds(db: Database) -> None:
+    assert trim_if_due(db, Bounds(days=1)) is None
+    switch_on(db)
+    assert trim_if_due(db, Bounds()) is None
+    assert trim_if_due(db, Bounds(days=1), clock=lambda: NOW) is not None
+    assert trim_if_due(db, Bounds(days=1), clock=lambda: NOW + DAY_MS - 1) is None
+    assert is_due(log_state(db), Bounds(bytes=9), NOW + DAY_MS)
+    assert is_due(log_state(db), Bounds(bytes=9), NOW - 1)  # The clock was wrong.
