@@ -324,6 +324,21 @@ class BackupSettings(Section):
     keep: Annotated[int, AtLeast(1)] = 7
 
 
+class EventSettings(Section):
+    """``[events]``: how much of an event log is kept, where ``backscroll events --on`` began one.
+
+    Old events are cut once a day, in the background; the present state of each session stays.
+
+    Attributes:
+        keep_days: Events older than this are cut; 0 keeps them however old they are.
+        max_mb: Above this many megabytes, the events of the sessions that changed longest ago are
+            cut; 0 keeps them however many they are.
+    """
+
+    keep_days: Annotated[int, AtLeast(0)] = 0
+    max_mb: Annotated[int, AtLeast(0)] = 0
+
+
 class MaskSettings(Section):
     """``[masks]``: what is kept back when sessions are shared.
 
@@ -363,6 +378,7 @@ class Settings(Section):
     prices: dict[str, Annotated[dict[str, Any], PriceLine()]] = {}  # noqa: RUF012
     masks: MaskSettings = MaskSettings()
     backup: BackupSettings = BackupSettings()
+    events: EventSettings = EventSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 

@@ -98,11 +98,18 @@ def events_of_all(db: Database, after: int = 0) -> Iterator[Event]:
     return _Reader(db, _ALL, None).read(after)
 
 
-def newest_event(db: Database) -> int:
-    """Return the ``id`` of the newest event; 0 if there is none."""
+def newest_event(db: Database, session_id: str | None = None) -> int:
+    """Return the ``id`` of the newest event, or the ``seq`` of a session's; 0 if there is none.
+
+    Args:
+        db: The store.
+        session_id: The session; None for all.
+    """
     if not has_events(db):
         return 0
-    return int(db.connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
+    query, *of = ("SELECT coalesce(max(id), 0) FROM events",) if session_id is None else (
+        "SELECT coalesce(max(seq), 0) FROM events WHERE stream_id = ?", session_id)
+    return int(db.connection.execute(query, of).fetchone()[0])
 
 
 class _Reader:

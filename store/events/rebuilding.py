@@ -90,17 +90,28 @@ def differing(
         without = [row[0] for row in connection.execute("SELECT id FROM chat_sessions")
                    if row[0] not in known]
         for number, stream in enumerate([*found, *without], 1):
-            stored, same = _stored(connection, stream), True
-            for table, row in rows_of(connection, stream):
-                stored[table] -= 1
-                taking(table, row)
-                there = connection.execute(
-                    f"{_SELECT[table]} WHERE id = {placed(row[0])}", (row[0],)).fetchone()
-                same = same and there is not None and is_same(there, row)
-            if not same or any(stored.values()):
+            try:
+                same = _is_same(connection, stream, taking)
+            except ValueError:  # Events are missing.
+                same = False
+            if not same:
                 odd.append(str(stream))
             progress(number, len(found) + len(without))
     return odd
+
+
+def _is_same(
+    connection: sqlite3.Connection, stream: Value, taking: Callable[[str, Row], None]
+) -> bool:
+    """Return whether the rows that a session's events make are those of the three tables."""
+    left, same = _stored(connection, stream), True
+    for table, row in rows_of(connection, stream):
+        left[table] -= 1
+        taking(table, row)
+        there = connection.execute(
+            f"{_SELECT[table]} WHERE id = {placed(row[0])}", (row[0],)).fetchone()
+        same = same and there is not None and is_same(there, row)
+    return same and not any(left.values())
 
 
 def rebuild(

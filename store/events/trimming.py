@@ -5,12 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from store.engine.database import Database, in_transaction
 from store.events.log import LogState, has_events, log_state, require_events
 from store.events.rows import Value, exact, fold, placed, row_of
 from store.events.sql import KEYS, STORE_STREAM, quoted, values_of
 from store.system.clock import Clock, system_clock
+
+if TYPE_CHECKING:
+    from store.config import EventSettings
 
 DAY_MS = 86_400_000
 ROW_BYTES = 180
@@ -32,6 +36,11 @@ class Bounds:
 
     days: int | None = None
     bytes: int | None = None
+
+
+def bounds_of(settings: EventSettings) -> Bounds:
+    """Return the bounds that the config wants."""
+    return Bounds(settings.keep_days or None, settings.max_mb * 1_000_000 or None)
 
 
 @dataclass(slots=True)

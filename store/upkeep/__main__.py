@@ -1,6 +1,7 @@
 """``python -m store.upkeep STORE``: keeps the search index and the statistics of a store.
 
-It also makes the nightly backup of a library, where the config wants one.
+It also makes the nightly backup of a library and cuts old events of its log, where the config
+wants that.
 
 With ``--json`` it prints an object per line, each with an ``event``: ``progress`` (``messages``
 in the index, ``total``, ``whole``), ``standby`` while another process keeps a file, and
@@ -10,28 +11,35 @@ in the index, ``total``, ``whole``), ``standby`` while another process keeps a f
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import os
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from store.config import quick_config
+from store.engine.database import open_database
 from store.engine.sidecars import Sidecar
 from store.errors import BackscrollError
+from store.events.log import log_state
+from store.events.trimming import Bounds, bounds_of, is_due, trim_if_due
 from store.search.index import __main__ as index
 from store.search.index.sidecar import INDEX
 from store.stats import __main__ as statistics
 from store.stats.tables import STATISTICS
+from store.system.clock import system_clock
 from store.system.locations import library_path
 from store.system.paths import expanded, real_path
 from store.system.stopping import Stop, stop_on_signals, stop_with_parent
 from store.system.streams import guard_streams
 from store.upkeep.backup import nightly
 
-BACKUP_EVERY_S = 600.0
-"""Seconds between two looks whether a backup is due."""
+DAILY_EVERY_S = 600.0
+"""Seconds between two looks whether something is due."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if failed and not options.once:
                 stop.set()
 
-    backups = threading.Thread(target=_keep_backups, args=(options, stop, teller))
+    backups = threading.Thread(target=_do_daily, args=(options, stop, teller))
     backups.start()
     other = threading.Thread(target=keep, args=(STATISTICS, statistics.keeper(
         options.store, stop, teller.trouble, once=options.once).run))
@@ -79,21 +87,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _keep_backups(options: argparse.Namespace, stop: Stop, teller: index.Teller) -> None:
-    """Make a backup of the user's library each night, until stopped."""
+def _do_daily(options: argparse.Namespace, stop: Stop, teller: index.Teller) -> None:
+    """Do what the config wants each day, until stopped: the backup, and bounds of the event log."""
     config = quick_config()
-    settings = config.backup
     own = {real_path(expanded(one)) for one in (config.store, library_path()) if one}
-    if settings.folder is None or real_path(options.store) not in own:
-        return
-    while not stop.is_set():
-        try:
-            nightly(options.store, settings)
-        except (BackscrollError, OSError) as error:
-            teller.trouble(f"the nightly backup cannot be made: {error}")
+    backup = config.backup if real_path(options.store) in own else None
+    bounds = bounds_of(config.events)
+    tasks: list[tuple[str, Callable[[], object]]] = []
+    if backup is not None and backup.folder is not None:
+        tasks.append(("the nightly backup cannot be made", partial(nightly, options.store, backup)))
+    if bounds != Bounds() and not config.read_only:
+        tasks.append(("old events cannot be cut", partial(_trim, options.store, bounds)))
+    while tasks and not stop.is_set():
+        for trouble, task in tasks:
+            try:
+                task()
+            except (BackscrollError, OSError, sqlite3.Error) as error:
+                teller.trouble(f"{trouble}: {error}")
         if options.once:
             return
-        stop.wait(BACKUP_EVERY_S)
+        stop.wait(DAILY_EVERY_S)
+
+
+def _trim(store: Path, bounds: Bounds) -> None:
+    """Cut the old events of a store, once a day."""
+    with contextlib.closing(open_database(store, write=False)) as database:
+        due = is_due(log_state(database), bounds, system_clock())
+    if due:
+        with contextlib.closing(open_database(store)) as database:
+            trim_if_due(database, bounds)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,6 +19,9 @@ from store.engine.sidecars import Sidecar, remove_files, store_identity, value_o
 from store.engine.snapshots import PARTIAL, integrity_of
 from store.engine.transactions import explained
 from store.errors import StoreError
+from store.events import checking as events_checking
+from store.events.log import log_state, missing_triggers, switch_on
+from store.events.sql import VERSION as FORMAT
 from store.search.index import checking as index_checking
 from store.search.index.sidecar import EVERYTHING, INDEX, number_of
 from store.stats import checking as statistics_checking
@@ -35,7 +38,7 @@ from store.verbs.log import note_change
 
 Name = Literal[
     "integrity", "foreign keys", "orphans", "rollups", "search index", "statistics",
-    "permissions", "free space", "running sessions", "left files",
+    "permissions", "free space", "running sessions", "left files", "event log",
 ]  # fmt: skip
 
 LEAST_FREE = 64 << 20
@@ -451,11 +454,50 @@ def _left_files(patient: Patient) -> Iterator[Finding]:
                 mend=lambda path=path: path.unlink(missing_ok=True))  # type: ignore[misc]
 
 
+def _event_log(patient: Patient) -> Iterator[Finding]:
+    """Yield a finding if the store cannot be made of its event log."""
+    db = patient.database
+    state = log_state(db)
+    if state is None or not state.is_on:
+        return
+    if state.version > FORMAT:
+        yield Finding("event log", f"it has the newer version {state.version}",
+                      "update Backscroll to use it", is_note=True)
+        return
+
+    def again() -> None:
+        switch_on(db, clock=patient.clock)
+
+    def mending(sessions: list[str]) -> Callable[[], None]:
+        return lambda: events_checking.mend(db, sessions, patient.clock())
+
+    missing = missing_triggers(db.connection)
+    if missing or not state.complete:
+        yield Finding(
+            "event log", f"{len(missing)} of its triggers are missing, so changes may be too"
+            if missing else "it does not have every session yet",
+            patient.fixes("completes it with the present state, as `backscroll events --on`"),
+            len(missing) or 1, again)
+        return
+    broken = events_checking.with_gaps(db)
+    if broken:
+        yield Finding(
+            "event log", f"events of {len(broken):,} sessions are missing"
+            f" ({', '.join(broken[:3])})",
+            patient.fixes("numbers the others again, and adds the present state"), len(broken),
+            mending(broken))
+    odd = [] if patient.quick or broken else events_checking.not_as_told(db)
+    if odd:
+        yield Finding(
+            "event log", f"{len(odd):,} sessions are not as it says ({', '.join(odd[:3])})",
+            patient.fixes("adds the present state"), len(odd), mending(odd))
+
+
 CHECKS: dict[Name, Check] = {
     "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": _orphans,
     "rollups": _rollups, "search index": _index, "statistics": _statistics,
     "permissions": _permissions, "free space": _free_space, "running sessions": _running,
-    "left files": _left_files,
+    "left files": _left_files, "event log": _event_log,
 }  # fmt: skip
 
 

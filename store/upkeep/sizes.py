@@ -12,6 +12,8 @@ from pathlib import Path
 from store.engine.companions import beside, size_of
 from store.engine.database import Database
 from store.engine.snapshots import Progress, no_progress, row_counts, told
+from store.events.log import has_events
+from store.events.trimming import log_size
 from store.search.index.sidecar import INDEX
 from store.stats.tables import STATISTICS
 from store.system.paths import real_path
@@ -54,6 +56,7 @@ class Sizes:
         free_on_disk: Bytes.
         rows: The number of rows by table.
         pragmas: Values by name.
+        events: How many events the log has, and about how many bytes they take; None without one.
     """
 
     files: list[StoreFile]
@@ -61,6 +64,7 @@ class Sizes:
     free_on_disk: int
     rows: Mapping[str, int]
     pragmas: Mapping[str, int | str]
+    events: tuple[int, int] | None = None
 
     @property
     def total(self) -> int:
@@ -130,7 +134,8 @@ def sizes(database: Database, progress: Progress = no_progress) -> Sizes:
     real = real_path(database.path)
     page, free = pragmas.get("page_size", 0), pragmas.get("freelist_count", 0)
     on_disk = shutil.disk_usage(real.parent).free
-    return Sizes(store_files(real), int(page) * int(free), on_disk, rows, pragmas)
+    events = log_size(database) if has_events(database) else None
+    return Sizes(store_files(real), int(page) * int(free), on_disk, rows, pragmas, events)
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Iterator[int | str]:

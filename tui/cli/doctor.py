@@ -1,9 +1,9 @@
 """Examine the store and the files that belong to it; --fix mends what loses nothing.
 
 It checks the file's integrity and foreign keys, rows that belong to nothing, the sums of each
-session, the search index and the statistics against the rows, permissions (0600, folders 0700),
-free space, sessions stored as running whose process has ended, and files that killed commands
-left. Each finding says what to do. --quick leaves out what reads everything.
+session, the search index, the statistics and the event log against the rows, permissions (0600,
+folders 0700), free space, sessions stored as running whose process has ended, and files that killed
+commands left. Each finding says what to do. --quick leaves out what reads everything.
 
 The exit code is 1 if something is left that must be seen to.
 

@@ -40,7 +40,8 @@ spreadsheet would take for a formula begins with an apostrophe.
 --store without a path shows what the store itself takes: the sizes of its files, its rows, and
 SQLite's settings; a second --store PATH names another one. With --json:
 {"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
-"free_on_disk", "rows": {table: count}, "pragmas": {name: value}}.
+"free_on_disk", "rows": {table: count}, "pragmas": {name: value}, "events"}; "events" is null
+without an event log, else {"count", "size"}.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def _json(database: Database, found: Sizes) -> dict[str, Any]:
         ],
         "total": found.total, "wal": _wal(found), "free_in_file": found.free_in_file,
         "free_on_disk": found.free_on_disk, "rows": dict(found.rows),
-        "pragmas": dict(found.pragmas),
+        "pragmas": dict(found.pragmas), "events": None if found.events is None else {
+            "count": found.events[0], "size": found.events[1]},
     }  # fmt: skip
 
 
@@ -80,6 +81,8 @@ def _print(database: Database, found: Sizes) -> None:
     ])
     table("space", [
         (figures.size(found.total), "together"),
+        *((figures.size(size), f"of it {figures.count_of(count, 'event')} of the log")
+          for count, size in [found.events or (0, 0)] if found.events is not None),
         (figures.size(found.free_in_file), "empty pages, which `backscroll vacuum` gives back"),
         (figures.size(found.free_on_disk), "free on the disk"),
     ])

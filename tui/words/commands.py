@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "checkpoint": ("tui.cli.checkpoint", "empty the store's write-ahead log"),
     "vacuum": ("tui.cli.vacuum", "give the space of removed sessions back to the disk"),
     "prune": ("tui.cli.prune", "remove old sessions permanently"),
+    "events": ("tui.cli.events", "log each change of the store, and show the log"),
+    "rebuild": ("tui.cli.rebuild", "make a fresh store of the event log"),
     "serve": ("tui.cli.serve", "show the browser in a web page"),
     "mcp": ("tui.cli.mcp", "serve your sessions to coding agents (MCP)"),
     "completion": ("tui.cli.completion", "print the completion of a shell"),

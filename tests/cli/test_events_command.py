@@ -1,0 +1,178 @@
+"""The event log by command: switched on and off, shown, followed, and a store made of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from store.engine import schema
+from store.engine.database import open_database
+from store.events.rebuilding import differing
+from tests.cli.conftest import Run
+from tests.cli.stdin import answering
+
+
+@pytest.fixture
+def small(demo: Path) -> Path:
+    """The demo with a few small sessions, so that all of it is compared quickly."""
+    with contextlib.closing(sqlite3.connect(demo, isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(
+            "DELETE FROM chat_sessions WHERE json_extract(metadata_json, '$.source.id') NOT IN"
+            " ('weekly-review', 'newsletter', 'retry-loop', 'retry-loop-explore')")
+    return demo
+
+
+def test_on_off_and_what_it_says(run: Run, demo: Path) -> None:
+    assert "is off" in run("events").out
+    assert run("events", "--json").json == {
+        "on": False, "complete": False, "version": None, "since": None, "events": 0, "size": 0,
+        "trimmed": None}
+    found = run("events", "--on", "--json").json
+    assert found["on"] and found["complete"] and found["events"] > 100 and found["since"]
+    assert "is on since" in run("events").out
+    sizes = run("stats", "--store", "--json").json["events"]
+    assert sizes == {"count": found["events"], "size": found["size"]}
+    assert "of the log" in run("stats", "--store").out
+    assert run("events", "--off", "--json").json["on"] is False
+    assert run("events", "--off", "--drop").code == 1
+    with answering("y"):
+        assert run("events", "--off", "--drop", "--json").json["events"] == 0
+    assert run("events", "--off", "--drop", "--yes").code == 0
+    assert run("stats", "--store", "--json").json["events"] is None
+
+
+def test_events_of_a_session(run: Run, demo: Path) -> None:
+    refused = run("events", "weekly-review")
+    assert refused.code == 1 and "events --on" in refused.err
+    run("events", "--on")
+    assert run("rename", "weekly-review", "Naïve <b>title</b>").code == 0
+    assert run("archive", "weekly-review").code == 0
+    lines = [json.loads(line) for line in run("events", "weekly-review", "--json").out.splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    renamed, archived = lines[-2:]
+    assert renamed["payload"]["metadata"]["user"]["title"] == "Naïve <b>title</b>"
+    assert archived["kind"] == "session.archived" and not archived["whole"]
+    assert lines[0]["whole"] and lines[0]["payload"]["model"]
+    after = run("events", "weekly-review", "--json", "--after", str(len(lines) - 1)).out
+    assert json.loads(after) == archived
+    shown = run("events", "weekly-review").out
+    assert "session.archived" in shown and "archived_at" in shown
+    assert run("undo").code == 0
+    assert "session.unarchived" in run("events", "weekly-review").out
+    assert run("forget", "weekly-review", "--yes").code == 0
+    assert run("events", archived["session_id"]).code == 1
+
+
+@pytest.mark.parametrize("arguments", [
+    ("x", "--on"), ("--drop",), ("--after", "3"), ("--on", "--off"), ("--after", "x", "y"),
+])  # fmt: skip
+def test_wrong_usage(run: Run, demo: Path, arguments: tuple[str, ...]) -> None:
+    assert run("events", *arguments).code == 2
+
+
+def test_a_store_of_another_program_has_none(run: Run, tmp_path: Path) -> None:
+    host = tmp_path / "host.db"
+    connection = sqlite3.connect(host, isolation_level=None)
+    connection.executescript(schema.CONTRACT_TABLES)
+    connection.close()
+    before = host.read_bytes()
+    for arguments in (("events", "--on"), ("events",), ("events", "--follow"), ("events", "x"),
+                      ("rebuild", tmp_path / "made.db")):
+        refused = run("--store", host, *arguments)
+        assert refused.code == 1 and "belongs to another program" in refused.err, arguments
+    assert host.read_bytes() == before and not (tmp_path / "made.db").exists()
+
+
+def test_without_a_library(run: Run) -> None:
+    for command in (("events",), ("events", "--on"), ("rebuild", "x.db")):
+        assert run(*command).code == 1
+
+
+def test_a_store_is_made_of_the_log(run: Run, small: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made.db"
+    assert run("rebuild", made).code == 1 and not made.exists()
+    run("events", "--on")
+    run("star", "weekly-review")
+    done = run("rebuild", made, "--json").json
+    assert done["differing"] == [] and done["rows"]["chat_sessions"] == 4
+    assert run("--store", made, "sessions", "--json").json == run("sessions", "--json").json
+    assert "name a new one" in run("rebuild", made).err
+    assert run("rebuild", tmp_path / "nope" / "made.db").code == 1
+    connection = sqlite3.connect(small, isolation_level=None)
+    connection.execute("DELETE FROM events WHERE kind = 'part.snapshot' AND id % 2")
+    connection.close()
+    other = run("rebuild", tmp_path / "other.db")
+    assert other.code == 1 and "doctor --fix" in other.err
+    sick = run("doctor")
+    assert sick.code == 1 and "event log" in sick.out and "are missing" in sick.out
+    assert run("doctor", "--fix").code == 0 and run("doctor").code == 0
+    assert run("rebuild", tmp_path / "third.db").code == 0
+
+
+def test_the_doctor_completes_a_log(run: Run, small: Path) -> None:
+    run("events", "--on")
+    connection = sqlite3.connect(small, isolation_level=None)
+    connection.execute("DROP TRIGGER event_log_part_updated")
+    connection.execute("UPDATE chat_parts SET type = 'data-x' WHERE type = 'text'")
+    connection.close()
+    found = run("doctor", "--json").json["findings"]
+    assert [(one["check"], one["fixable"]) for one in found if not one["note"]] == [
+        ("event log", True)]
+    assert run("doctor", "--fix").code == 0
+    database = open_database(small)
+    assert differing(database) == []
+    database.connection.execute("UPDATE events SET role = 'x' WHERE role = 'user'")
+    database.close()
+    assert "not as it says" in run("doctor").out
+    assert run("doctor", "--quick").code == 0
+    assert run("doctor", "--fix").code == 0 and run("doctor").code == 0
+
+
+def test_old_events_are_cut(run: Run, small: Path, home: Path) -> None:
+    run("events", "--on")
+    for number in range(8):
+        run("rename", "weekly-review", f"title {number}")
+    assert "[events]" in run("events", "--trim").err
+    config = home / ".config" / "backscroll"
+    config.mkdir(parents=True)
+    config.joinpath("config.toml").write_text("[events]\nmax_mb = 1\nkeep_days = 1\n")
+    connection = sqlite3.connect(small, isolation_level=None)
+    connection.execute("UPDATE events SET at = 1")
+    connection.close()
+    before = run("events", "--json").json
+    after = run("events", "--trim", "--json").json
+    assert after["events"] <= before["events"] - 7 and after["trimmed"]
+    assert run("doctor").code == 0
+
+
+@pytest.mark.parametrize("session", [["weekly-review"], []])
+def test_following_until_ctrl_c(run: Run, demo: Path, session: list[str]) -> None:
+    """Takes about a second: a process that follows."""
+    run("events", "--on")
+    command = [sys.executable, "-m", "backscroll", "events", *session, "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=os.environ | {"BACKSCROLL_STORE": str(demo)}) as process:
+        assert process.stdout is not None
+        if session:
+            count = len(run("events", *session, "--json").out.splitlines())
+            for _ in range(count):
+                process.stdout.readline()
+        titles = iter(range(1000))
+        line = ""
+        while "session.updated" not in line:  # It may not be looking yet.
+            run("rename", "weekly-review", f"title {next(titles)}")
+            os.set_blocking(process.stdout.fileno(), bool(session))
+            line = process.stdout.readline()
+        assert json.loads(line)["payload"]["metadata"]["user"]["title"].startswith("title")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr is not None and process.stderr.read() == ""

@@ -1,0 +1,59 @@
+"""Make a fresh store of the event log alone, and compare it with the store's rows.
+
+The new store has the sessions, messages and parts, row for row, and nothing else: no files of
+agents, no original records, no log. FILE must not exist; it gets its name when it is whole. The
+exit code is 1 if a session is not as the store has it; `backscroll doctor --fix` mends the log.
+
+The log must be on: `backscroll events --on`.
+
+--json prints {"rebuilt": path, "rows": {table: count}, "differing": [id, ...]}.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from store.errors import Refused
+from store.events.rebuilding import rebuild
+from store.system.files import AlreadyThere
+from store.system.paths import expanded
+from store.text import figures
+from tui.cli.output import Printer, home_path, note, print_json
+from tui.cli.stores import needs_store, store_for_reading
+from tui.cli.working import showing
+
+EXAMPLES = (
+    ("backscroll rebuild fresh.db", "the store as the log has it"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="the store to make")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the store."""
+    path = expanded(options.file)
+    with store_for_reading(options) as opened, showing() as shown:
+        database = needs_store(opened)
+        try:
+            made = rebuild(database, path,
+                           progress=lambda done, total: shown("reading", done, total))
+        except AlreadyThere as error:
+            raise Refused(f"{error}; name a new one") from error
+    if options.json:
+        print_json({"rebuilt": str(made.path), "rows": made.rows, "differing": made.differing})
+    else:
+        printer = Printer()
+        counts = ", ".join(
+            figures.count_of(made.rows[f"chat_{word}s"], word)
+            for word in ("session", "message", "part"))
+        printer.line(printer.paint(f"{counts} written to {home_path(str(made.path))}"))
+    if made.differing:
+        some = ", ".join(made.differing[:3])
+        note(f"backscroll: {len(made.differing):,} sessions are not as the store has them ({some});"
+             " run `backscroll doctor --fix`")
+    return 1 if made.differing else 0
