@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple
 
 from store.conversation.turns import NO_TURN
 from store.queries.transcript import Outline
+from store.replay.log import Change
 from store.replay.spans import Spans
 
 LATEST = 253_402_300_799_999
@@ -57,6 +58,15 @@ class Cut(NamedTuple):
     open: tuple[int, ...]
     answering: tuple[int, ...]
     hidden: int
+
+
+class Logged(NamedTuple):
+    """When a part was written by the log, and the numbers of the first and last event."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
 
 
 class Timeline:
@@ -92,7 +102,7 @@ class Timeline:
         self._hidden_at = array("q")
         self._places: dict[tuple[str, int], int] = {}
         self._message_places: dict[str, int] = {}
-        self._logged: dict[int, tuple[int, int]] = {}
+        self._logged: dict[int, Logged] = {}
         self._noted: set[int] = set()
 
     def __len__(self) -> int:
@@ -131,19 +141,17 @@ class Timeline:
                 and outline.origin not in NO_TURN:
             self.turns.append(len(self._ids) - 1)
 
-    def note(self, message_id: str, position: int, at: int) -> None:
+    def note(self, change: Change) -> None:
         """Take from a log when a part was written; its first time and its last count.
 
-        Args:
-            message_id: The part's message; another session's is ignored.
-            position: The part's ``"index"``.
-            at: When, epoch ms.
+        What the log repeats from rows that were there before says no more than they do.
         """
-        part = self._places.get((message_id, position))
-        if part is not None and at > 0:
-            at = _bounded(at)
-            first, last = self._logged.get(part, (at, at))
-            self._logged[part] = min(first, at), max(last, at)
+        part = self._places.get((change.message_id, change.position))
+        if part is not None and change.at > 0 and change.is_own:
+            at = _bounded(change.at)
+            known = self._logged.get(part, Logged(at, at, change.seq, change.seq))
+            self._logged[part] = Logged(
+                min(known.begin, at), max(known.end, at), known.first, change.seq)
             self._noted.add(at)
 
     # The times
@@ -187,9 +195,11 @@ class Timeline:
             if self._inherited[message] or self._queued[message] or self.origin == "none":
                 starts[part] = ends[part] = at
             elif part in self._logged:
-                first, last = self._logged[part]
-                starts[part] = max(at, first)
-                ends[part] = max(starts[part], last)
+                logged = self._logged[part]
+                starts[part] = max(at, logged.begin)
+                # The result of a call may have come after the log was switched off.
+                result = ends[part] if self._kinds[part] & _CALL else 0
+                ends[part] = max(starts[part], logged.end, result)
             else:
                 starts[part] = max(at, starts[part])
         following: dict[int, int] = {}
@@ -263,9 +273,9 @@ class Timeline:
         low, high = bisect_left(self._message, message), bisect_right(self._message, message)
         return sum(start <= at for start in self.starts[low:high])
 
-    def is_logged(self, part: int) -> bool:
-        """Return whether the log has the part's changes."""
-        return part in self._logged
+    def logged(self, part: int) -> Logged | None:
+        """Return where the log has a part's changes, None where it has none."""
+        return self._logged.get(part)
 
     def part_of(self, message_id: str, position: int) -> int | None:
         """Return the number of a part, by its message and its ``"index"``."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import open_database
+from store.events.log import switch_on
 from store.replay.axis import Axis
 from store.replay.player import Player
 from tests.hostile import ALL, NEVER, controls, hostile_store
@@ -494,3 +495,42 @@ async def test_a_session_without_any_time(tmp_path: Path) -> None:
         assert "without times" in replay.bar[1] and replay.bar[0].startswith(" 0:01 ")
 
 
+
+
+# The event log
+
+
+async def test_from_the_log_a_text_grows_as_it_was_written(path: Path) -> None:
+    database = open_database(path)
+    switch_on(database)
+
+    def write(at: int, data: str, state: str | None, part: str) -> None:
+        database.connection.execute(
+            "UPDATE chat_parts SET data_json = ?, tool_state = ?, updated_at = ? WHERE id LIKE ?",
+            (data, state, START + at, f"%{part}"))
+
+    (last,) = database.connection.execute(
+        "SELECT id FROM chat_parts WHERE message_id = ?", (message_id(3),)).fetchone()
+    (tool_id,) = database.connection.execute(
+        "SELECT id FROM chat_parts WHERE tool_call_id = 'c1'").fetchone()
+    for at, words in ((611_000, "One"), (611_100, "One two"), (619_000, "One two three four")):
+        write(at, f'{{"type":"text","text":"{words}"}}', None, last)
+    for at, given, state in ((620_000, "ma", "input-streaming"), (621_000, "make", None)):
+        write(at, f'{{"type":"tool-Bash","toolCallId":"c1","input":{{"command":"{given}"}},'
+              f'"state":"{state or "output-available"}","output":"late"}}',
+              state or "output-available", tool_id)
+    database.connection.execute("UPDATE events SET at = coalesce(updated_at, created_at)"
+                                " WHERE changed IS NOT NULL")
+    database.close()
+    async with replaying(path) as replay:
+        assert "from the log, and" in replay.bar[1]
+        seen = []
+        for at in (610_999, 611_050, 611_100, 618_999, 619_000, 620_500, 621_000, 611_050):
+            await replay.to(at)
+            lines = [line.split("▎")[1].strip() for line in replay.shown.splitlines()
+                     if "One" in line or "late" in line or "Bash" in line]
+            seen.append((lines, replay.at))
+        assert [lines for lines, _at in seen] == [
+            [], ["One"], ["One two"], ["One two"], ["One two three four"],
+            seen[5][0], seen[6][0], ["One"]]
+        assert "Bash ma" in " ".join(seen[5][0]) and "late" in seen[6][0]

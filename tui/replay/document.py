@@ -11,17 +11,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from store.conversation.readable import decode
+from store.replay.log import Change, PartVersions
 from store.replay.reading import Timed
-from store.replay.timeline import Cut, Timeline
+from store.replay.timeline import Cut, Logged, Timeline
 from store.replay.versions import message_before, part_before
 from store.rows import MessageRow, PartRow
 from store.text.stored_json import as_dict
+from tui.kit.cache import WeightedCache
 from tui.transcript.document import Document, Key
 from tui.transcript.item import Item, Setting
 from tui.transcript.layout import PartBlock
 from tui.transcript.measures import estimate, estimates
 from tui.transcript.skeleton import HIDDEN, UNSETTLED, Skeleton
 
+VERSIONS = 32
+"""Parts whose versions are kept."""
 _NOTHING = Cut(0, (), (), (), 0)
 
 
@@ -57,11 +61,19 @@ class Recording:
         self.skeleton.add(timed.outline)
         self.timeline.add(*timed)
 
-    def finish(self) -> Recording:
-        """Bring the times in order, once all was added; returns itself."""
+    def note(self, changes: Iterable[Change]) -> None:
+        """Take from a log when parts were written, once all messages were added."""
+        for change in changes:
+            self.timeline.note(change)
+
+    def add_queued(self) -> None:
+        """Add the queued messages, which come last."""
         for timed in self._queued:
             self._add(timed)
         self._queued = []
+
+    def finish(self) -> Recording:
+        """Bring the times in order, once all was added; returns itself."""
         self.timeline.settle()
         return self
 
@@ -85,6 +97,7 @@ class ReplayDocument(Document):
         self._numbers: tuple[int, ...] = ()
         """Numbers in the whole session of the parts behind ``self._cut.until``."""
         self._measured: set[tuple[int, int]] = set()
+        self._versions: WeightedCache[int, PartVersions] = WeightedCache(VERSIONS)
         self.complete = self.at_start = self.at_end = True
         self._hide(0)
 
@@ -239,7 +252,32 @@ class ReplayDocument(Document):
         """
         if number not in self._cut.open:
             return row
+        versions = self._versions.get(number)
+        if versions is not None:
+            return versions.at(self.at)
         return part_before(row, self.timeline.share(number, self.at), self.at)
+
+    def lacking_versions(self) -> list[int]:
+        """Return the parts that are open, and whose versions the log has and are not loaded."""
+        until = self._cut.until
+        places = {number: until + n for n, number in enumerate(self._numbers)}
+        found = [
+            number if number < until else places[number] for number in self._cut.open
+            if number not in self._versions and self.timeline.logged(number) is not None
+        ]  # fmt: skip
+        return found[-VERSIONS // 2:]
+
+    def logged(self, part: int) -> Logged | None:
+        """Return where the log has a part's changes, None where it has none."""
+        return self.timeline.logged(self.number(part))
+
+    def whole_row(self, part: int) -> PartRow | None:
+        """Return the row that a part became, None where it is not loaded."""
+        return super().row(part)
+
+    def put_versions(self, part: int, versions: PartVersions) -> None:
+        """Take what a part was, event by event."""
+        self._versions.put(self.number(part), versions, 1)
 
     def message_row(self, part: int) -> tuple[MessageRow, dict[str, Any]] | None:
         """Return the message of a part as it was, None where it is not loaded."""

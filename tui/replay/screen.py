@@ -23,6 +23,7 @@ from store.queries.inspection import PartDetail
 from store.queries.sessions import get
 from store.queries.transcript import Extent, Keyset, extent
 from store.replay.axis import Axis
+from store.replay.log import Change, changes_page, versions_of
 from store.replay.player import Player
 from store.replay.reading import Answer, answers_page, timed_page
 from store.replay.totals import Totals
@@ -129,6 +130,8 @@ class ReplayScreen(OwnServices, UpperScreen):
         self._ticked = clock()
         self._tick_waits = False
         self._inspects = False
+        self._changes: list[Change] = []
+        self._seq = 0
         self._digit = 0
         self._renewing = self._again = False
 
@@ -182,13 +185,27 @@ class ReplayScreen(OwnServices, UpperScreen):
             recording.add(page)
             if after is None:
                 break
-        if not await store.read(lambda _db: len(recording.finish())):
+        recording.add_queued()
+        await self._read_log(store, row.id)
+        if not await store.read(lambda _db: self._finished(recording)):
             return None
         timeline = recording.timeline
         axis, document = await store.read(lambda _db: (
             Axis(timeline.moments, timeline.writing), self._document_of(recording, row)))
         runs = activity.state in OPEN_STATES
         return Loaded(SessionReader(store, row), document, axis, runs, found)
+
+    async def _read_log(self, store: Store, session_id: str) -> None:
+        """Read what the log has since it was read last."""
+        after: int | None = self._seq
+        while after is not None:
+            changes, after = await store.read(changes_page, session_id, after, PAGE)
+            self._changes += changes
+            self._seq = after or self._seq
+
+    def _finished(self, recording: Recording) -> bool:
+        recording.note(self._changes)
+        return len(recording.finish()) > 0
 
     def _take(self, loaded: Loaded) -> None:
         """Show the session as it was read, with the same folds; the moment stays."""
@@ -309,6 +326,7 @@ class ReplayScreen(OwnServices, UpperScreen):
             before = None if view.at_end else ViewportSnapshot.of(view)
             open_before = self._selected_is_open()
             if self._cut() or before is None:
+                await self._load_versions()
                 view.changed()
                 if before is not None:
                     before.restore(view)
@@ -318,6 +336,19 @@ class ReplayScreen(OwnServices, UpperScreen):
                 self.selected.again()
         self.update_headings()
         show_keys(self)
+
+    async def _load_versions(self) -> None:
+        """Read from the log what the parts were that are not complete at the moment."""
+        reader, document = self.shown.reader, self.document
+        parts = document.lacking_versions()
+        if reader is None or not parts:
+            return
+        await reader.have(document, parts)
+        for part in parts:
+            row, logged = document.whole_row(part), document.logged(part)
+            if row is not None and logged is not None:
+                document.put_versions(part, await reader.store.read(
+                    versions_of, row, logged.first, logged.last))
 
     def _selected_is_open(self) -> bool:
         document = self.document

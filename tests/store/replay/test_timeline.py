@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from store.replay.log import Change
 from store.replay.spans import Spans
 from store.replay.timeline import LATEST, LONGEST_TEXT_MS, UNTIMED_STEP_MS
 from tests.store.replay.made import START, Msg, call, made, ms, raw, text, there, user
@@ -126,18 +127,21 @@ def test_turns_and_messages_are_steps() -> None:
 def test_the_log_knows_better() -> None:
     timeline = raw([user(0), Msg(1_000, [text(1_000), call(1_000, 1_000)])])
     for position, at in ((0, 1_100), (0, 1_500), (0, 2_500), (1, 3_000), (1, 7_000)):
-        timeline.note("m1", position, ms(at))
-    timeline.note("other", 0, ms(9))
+        timeline.note(Change("m1", position, ms(at), at, True))
+    timeline.note(Change("other", 0, ms(9), 1, True))
+    timeline.note(Change("m0", 0, ms(500_000), 1, False))
     timeline.settle()
     assert timeline.origin == "both"
     assert (timeline.starts[1], timeline.ends[1]) == (ms(1_100), ms(2_500))
     assert timeline.cut(ms(5_000)).open == (2,)
+    assert timeline.logged(1) == (ms(1_100), ms(2_500), 1_100, 2_500)
+    assert timeline.logged(0) is None
     assert ms(1_500) in timeline.moments and ms(9) not in timeline.moments
 
 
 def test_a_session_that_is_all_in_the_log() -> None:
     timeline = raw([user(0)])
-    timeline.note("m0", 0, ms(5))
+    timeline.note(Change("m0", 0, ms(5), 1, True))
     assert timeline.settle().origin == "log"
 
 
