@@ -7,6 +7,7 @@ rows in turn go away while the other sessions grow by a row.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ pytestmark = pytest.mark.long
 __all__ = ["databases"]
 
 LATER = 60 * 60 * 1000
+MANY = ("kiro", "openai-agents")
+"""Kinds with more than one database here."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Rows:
         prepare: Makes more rows before anything is read.
         clear: Deletes the rows of a session's messages, where these are not ``others``.
         without: A folder that is left out, so that the database alone tells of its sessions.
+        wipe: Deletes all rows of a session, where these are not ``sessions`` and ``others``.
+        files: Whether sessions are there without their rows, as they have files.
+        empty: How many of the rows are no session, or a second one of a session.
     """
 
     kind: str
@@ -66,16 +72,24 @@ class Rows:
     prepare: Callable[[sqlite3.Connection], None] | None = None
     clear: Callable[[sqlite3.Connection, str], Any] | None = None
     without: str | None = None
+    wipe: Callable[[sqlite3.Connection, str], Any] | None = None
+    files: bool = False
+    empty: int = 0
 
     @property
     def title(self) -> str:
-        return self.kind if self.without is None else f"{self.kind} without {self.without}"
+        name = f"{self.kind} {self.folder} {self.root}" if self.kind in MANY else self.kind
+        return name if self.without is None else f"{name} without {self.without}"
 
     def names(self, connection: sqlite3.Connection) -> list[str]:
         table, column = self.sessions
-        return [row[0] for row in connection.execute(f"SELECT {column} FROM {table} ORDER BY 1")]
+        sql = f"SELECT DISTINCT {column} FROM {table} ORDER BY 1"
+        return [row[0] for row in connection.execute(sql)]
 
     def delete(self, connection: sqlite3.Connection, name: str) -> None:
+        if self.wipe is not None:
+            self.wipe(connection, name)
+            return
         for table, column in (*self.others, self.sessions):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))
 
@@ -217,6 +231,104 @@ def grow_codex(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("UPDATE threads SET recency_at = recency_at + 1 WHERE id = ?", (name,))
 
 
+def grow_goose(connection: sqlite3.Connection, name: str) -> None:
+    text = json.dumps([{"type": "text", "text": "one more"}])
+    again(connection, "messages", "session_id", name, id=None, message_id=f"z{name}", role="user",
+          content_json=text, created_timestamp=1795168800)  # fmt: skip
+
+
+def grow_zed(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE threads SET updated_at = '2026-11-20T10:00:00+00:00' WHERE id = ?", (name,)
+    )
+
+
+def clear_zed(connection: sqlite3.Connection, name: str) -> None:
+    thread = json.dumps({"version": "0.3.0", "title": "", "messages": [], "updated_at": ""})
+    connection.execute(
+        "UPDATE threads SET data_type = 'json', data = ? WHERE id = ?", (thread.encode(), name)
+    )
+
+
+def grow_kiro(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE conversations_v2 SET updated_at = updated_at + 1000 WHERE conversation_id = ?",
+        (name,),
+    )
+
+
+def clear_kiro(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE conversations_v2 SET value = json_set(value, '$.history', json('[]'))"
+        " WHERE conversation_id = ?", (name,)
+    )  # fmt: skip
+
+
+def grow_amazon_q(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE conversations SET value = json_set(value, '$.model_info.model_id', 'other')"
+        " WHERE key = ?", (name,)
+    )  # fmt: skip
+
+
+def clear_amazon_q(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE conversations SET value = json_set(value, '$.history', json('[]')) WHERE key = ?",
+        (name,),
+    )
+
+
+def grow_cursor(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE composerHeaders SET lastUpdatedAt = lastUpdatedAt + 1000, recency = recency + 1000"
+        " WHERE composerId = ?", (name,)
+    )  # fmt: skip
+    connection.execute(
+        "UPDATE cursorDiskKV SET value = json_set(value, '$.lastUpdatedAt', 1795168800000)"
+        " WHERE key = ?", (f"composerData:{name}",)
+    )  # fmt: skip
+
+
+def clear_cursor(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute("DELETE FROM cursorDiskKV WHERE key LIKE ?", (f"bubbleId:{name}:%",))
+
+
+def wipe_cursor(connection: sqlite3.Connection, name: str) -> None:
+    clear_cursor(connection, name)
+    connection.execute("DELETE FROM cursorDiskKV WHERE key = ?", (f"composerData:{name}",))
+    connection.execute("DELETE FROM composerHeaders WHERE composerId = ?", (name,))
+
+
+def grow_openai_agents(connection: sqlite3.Connection, name: str) -> None:
+    asked = json.dumps({"role": "user", "content": "one more"})
+    connection.execute(
+        "INSERT INTO agent_messages(session_id, message_data, created_at)"
+        " VALUES (?, ?, '2026-11-29 10:00:00')", (name, asked)
+    )  # fmt: skip
+    connection.execute(
+        "UPDATE agent_sessions SET updated_at = '2026-11-29 10:00:00' WHERE session_id = ?",
+        (name,),
+    )
+
+
+def grow_langgraph(connection: sqlite3.Connection, name: str) -> None:
+    (last,) = connection.execute(
+        "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''",
+        (name,),
+    ).fetchone()
+    again(connection, "checkpoints", "thread_id", name, checkpoint_ns="",
+          checkpoint_id="1f200000-5746-6d2d-8006-ebba8d9d4ace",
+          parent_checkpoint_id=last)  # fmt: skip
+
+
+def clear_langgraph(connection: sqlite3.Connection, name: str) -> None:
+    """Keep the last state alone, as a program does that prunes."""
+    connection.execute(
+        "DELETE FROM checkpoints WHERE thread_id = ?1 AND checkpoint_id < (SELECT max(checkpoint_id)"
+        " FROM checkpoints WHERE thread_id = ?1)", (name,)
+    )  # fmt: skip
+
+
 ROWS = (
     Rows("opencode", "opencode", "opencode.db", "opencode.db", ("session", "id"),
          (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
@@ -243,7 +355,29 @@ ROWS = (
          without="session-state"),
     Rows("codex", "codex/home", "", "state_5.sqlite", ("threads", "id"),
          (("thread_spawn_edges", "child_thread_id"), ("thread_spawn_edges", "parent_thread_id")),
-         grow_codex),
+         grow_codex, files=True),
+    Rows("goose", "goose/sessions", "", "sessions.db", ("sessions", "id"),
+         (("messages", "session_id"), ("usage_ledger", "session_id")), grow_goose, empty=1),
+    Rows("zed", "zed", "", "threads/threads.db", ("threads", "id"), (), grow_zed,
+         clear=clear_zed, empty=1),
+    Rows("kiro", "kiro/home/.local/share/kiro-cli", "", "data.sqlite3",
+         ("conversations_v2", "conversation_id"), (), grow_kiro, clear=clear_kiro,
+         empty=1),
+    Rows("kiro", "kiro/home/.local/share/amazon-q", "", "data.sqlite3", ("conversations", "key"),
+         (), grow_amazon_q, clear=clear_amazon_q),
+    Rows("cursor", "cursor/home/.config/Cursor/User", "", "globalStorage/state.vscdb",
+         ("composerHeaders", "composerId"), (), grow_cursor, clear=clear_cursor,
+         wipe=wipe_cursor, empty=1),
+    Rows("openai-agents", "openai-agents", "agents.db", "agents.db",
+         ("agent_sessions", "session_id"), (("agent_messages", "session_id"),),
+         grow_openai_agents),
+    Rows("openai-agents", "openai-agents", "advanced.db", "advanced.db",
+         ("agent_sessions", "session_id"),
+         (("turn_usage", "session_id"), ("message_structure", "session_id"),
+          ("agent_messages", "session_id")), grow_openai_agents),
+    Rows("langgraph", "langgraph", "checkpoints.sqlite", "checkpoints.sqlite",
+         ("checkpoints", "thread_id"), (("writes", "thread_id"),), grow_langgraph,
+         clear=clear_langgraph),
 )  # fmt: skip
 
 
@@ -261,12 +395,13 @@ class Source:
             shutil.rmtree(base / rows.without)
         if rows.prepare is not None:
             self.write(rows.prepare)
-        shutil.copy(self.path, self._saved)
+        shutil.copy2(self.path, self._saved)
+        self._at, self._writes = self._saved.stat().st_mtime_ns, 0
 
     @property
     def has_files(self) -> bool:
         """Whether sessions are there without their rows, as they have files."""
-        return self.rows.kind == "codex" or (self.path.parent / "session-state").exists()
+        return self.rows.files or (self.path.parent / "session-state").exists()
 
     def write(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Change the database as its program would."""
@@ -277,6 +412,10 @@ class Source:
                 return change(connection)
         finally:
             connection.close()
+            if self._saved.exists():
+                # A conversation that tells no time is of the time of its file.
+                self._writes += 1
+                os.utime(self.path, ns=(self._at, self._at + self._writes))
 
     def names(self) -> list[str]:
         found: list[str] = self.write(self.rows.names)
@@ -299,7 +438,7 @@ class Source:
     def put_back(self) -> None:
         for ending in ("-wal", "-shm"):
             self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
-        shutil.copy(self._saved, self.path)
+        shutil.copy2(self._saved, self.path)
 
 
 @pytest.fixture(params=ROWS, ids=lambda rows: rows.title)
@@ -310,8 +449,8 @@ def rows_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Source]:
 def test_rows_that_come_late_make_no_difference(rows_of: Source, databases: Any) -> None:
     fresh = dump(synced(databases("fresh"), rows_of.place), ALL)
     wrong = {}
-    for name in rows_of.names():
-        database = databases(name)
+    for number, name in enumerate(rows_of.names()):
+        database = databases(str(number))
         rows_of.delete(name)
         synced(database, rows_of.place)
         rows_of.put_back()
@@ -378,7 +517,7 @@ def test_nothing_is_lost_with_the_rows_of_messages(
 def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases: Any) -> None:
     """Each session in turn is read for the first time when the rows of all others are gone."""
     before = shown(synced(databases("whole"), rows_of.place))
-    wrong = {}
+    wrong, without = {}, 0
     for number, name in enumerate(rows_of.names()):
         database = databases(str(number))
         rows_of.delete(name)
@@ -390,11 +529,11 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
         now = shown(synced(database, rows_of.place))
         rows_of.put_back()
         own = {session: facts for session, facts in before.items() if session not in others}
-        assert own or rows_of.has_files
+        without += not own
         found = missing_of(own, before, now)
         if found:
             wrong[name] = found
-    assert wrong == {}
+    assert wrong == {} and (without == rows_of.rows.empty or rows_of.has_files)
 
 
 TITLES = {"opencode": ("title",), "kilo": ("title",), "crush": ("title",), "llm": ("name",),

@@ -11,7 +11,7 @@ from typing import Any
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.json_lines import Record
-from store.sources.base.protocol import Reading, Unit
+from store.sources.base.protocol import Library, Reading, Unit
 from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.row_session import RowSession
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
@@ -22,10 +22,15 @@ KIND = "goose"
 _NOT_KEPT = ("extension_data",)
 """Columns that may hold values of the environment."""
 _COUNTS = ("input", "output", "cache_read", "cache_write")
+_NOTHING = 1e-9
+"""Dollars that are left where the sums of two lists are the same."""
+_LEDGER = b"usage_ledger"
 _SUBAGENT, _HIDDEN = "sub_agent", "hidden"
 
 
-def read_session(reader: RowReader, path: str, session_id: str, unit: Unit) -> Reading:
+def read_session(
+    reader: RowReader, path: str, session_id: str, unit: Unit, library: Library
+) -> Reading:
     """Read one session of a database whole; no session where it is not there any more.
 
     Args:
@@ -33,6 +38,7 @@ def read_session(reader: RowReader, path: str, session_id: str, unit: Unit) -> R
         path: The database.
         session_id: The session's id.
         unit: The unit as it was listed.
+        library: What is stored already.
     """
     found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
     if not found:
@@ -53,7 +59,7 @@ def read_session(reader: RowReader, path: str, session_id: str, unit: Unit) -> R
         reader.rows("SELECT * FROM usage_ledger WHERE session_id = $1 ORDER BY id", session_id)
         if reader.columns("usage_ledger") else []
     )  # fmt: skip
-    draft.messages = _with_spending(draft, row, ledger, session)
+    draft.messages = _with_spending(draft, row, ledger, session, library)
     return Reading([draft], session.problems, unit.stamps)
 
 
@@ -139,23 +145,29 @@ def _activity(draft: SessionDraft) -> dict[str, Any] | None:
 
 
 def _with_spending(
-    draft: SessionDraft, row: Row, ledger: list[Row], session: RowSession
+    draft: SessionDraft, row: Row, ledger: list[Row], session: RowSession, library: Library
 ) -> list[MessageDraft]:
     """Return the messages with what each request spent, as answers without words.
 
     The ledger has a row a request. Of each count the larger of its sum and the session's own is
-    right; what the ledger does not have is one more such answer, at the session's end.
+    right; what the ledger does not have is one more such answer, at the session's end. Rows that
+    the ledger had once are kept in the library, and counted there.
+
+    Args:
+        draft: The session.
+        row: Its row.
+        ledger: Its rows of the ledger.
+        session: Keeps these as records.
+        library: What is stored already.
     """
     spent = [_request(each, session.keep("usage_ledger", each)) for each in ledger]
     spent = [each for each in spent if each is not None]
-    sums = {key: sum(number(each.get(f"{key}_tokens")) for each in ledger) for key in _COUNTS}
-    rest = {key: max(0, number(row.get(f"accumulated_{key}_tokens")) - sums[key])
-            for key in _COUNTS}  # fmt: skip
-    cost = max(0.0, _dollars(row.get("accumulated_cost")) - sum(
-        _dollars(each.get("cost")) for each in ledger))
-    if any(rest.values()) or cost > 1e-9:
+    rest, cost = _rest(row, ledger)
+    if any(rest.values()) or cost > _NOTHING:
+        rest, cost = _rest(row, [*ledger, *_gone(ledger, library.records(session.id))])
+    if any(rest.values()) or cost > _NOTHING:
         used = _answer("usage", draft.updated_at, _buckets(rest), draft.model, 0)
-        if cost > 1e-9:
+        if cost > _NOTHING:
             used.metadata["cost_usd"] = cost
         spent.append(used)
     found, messages = list[MessageDraft](), list(draft.messages)
@@ -164,6 +176,24 @@ def _with_spending(
             found.append(messages.pop(0))
         found.append(used)
     return found + messages
+
+
+def _rest(row: Row, ledger: list[Row]) -> tuple[dict[str, int], float]:
+    """Return what a session spent, in tokens and dollars, beyond what a ledger has."""
+    rest = {}
+    for key in _COUNTS:
+        counted = sum(number(each.get(f"{key}_tokens")) for each in ledger)
+        rest[key] = max(0, number(row.get(f"accumulated_{key}_tokens")) - counted)
+    cost = _dollars(row.get("accumulated_cost")) - sum(_dollars(one.get("cost")) for one in ledger)
+    return rest, max(0.0, cost)
+
+
+def _gone(ledger: list[Row], records: Iterable[bytes]) -> list[Row]:
+    """Return the stored rows of a ledger that it has no longer."""
+    there = {row.get("id") for row in ledger}
+    stored = (mapping(decoded(record)) for record in records if _LEDGER in record)
+    gone = {row.get("id"): row for row in stored if row.get("table") == "usage_ledger"}
+    return [row for name, row in gone.items() if name not in there]
 
 
 def _created(message: MessageDraft) -> int:

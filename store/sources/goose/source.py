@@ -25,7 +25,16 @@ from store.sources.base.growing import (
     stamp_of,
     stamped,
 )
-from store.sources.base.protocol import FileStamp, Follower, Problem, Program, Reading, Unit
+from store.sources.base.protocol import (
+    FileStamp,
+    Follower,
+    Library,
+    NoLibrary,
+    Problem,
+    Program,
+    Reading,
+    Unit,
+)
 from store.sources.base.values import mapping, utc_ms
 from store.sources.goose.messages import created_ms
 from store.sources.goose.session import KIND, lines_draft, read_session
@@ -51,6 +60,15 @@ class GooseSource(DatabaseSource):
     program = Program(frozenset({"goose", "goosed"}), shares_file=True)
     variables = ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")
     patterns = (DATABASE,)
+
+    def __init__(self) -> None:
+        """Make a source."""
+        super().__init__()
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for what was spent and is in no ledger any more."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of sessions that ``GOOSE_PATH_ROOT`` names, and the usual ones."""
@@ -132,7 +150,7 @@ class GooseSource(DatabaseSource):
             session_id: The session's id.
             unit: The unit as it was listed.
         """
-        return read_session(SqliteRows(connection), str(path), session_id, unit)
+        return read_session(SqliteRows(connection), str(path), session_id, unit, self._library)
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one session whole, of the database or of a file of lines.
