@@ -324,8 +324,8 @@ def grow_langgraph(connection: sqlite3.Connection, name: str) -> None:
 def clear_langgraph(connection: sqlite3.Connection, name: str) -> None:
     """Keep the last state alone, as a program does that prunes."""
     connection.execute(
-        "DELETE FROM checkpoints WHERE thread_id = ?1 AND checkpoint_id < (SELECT max(checkpoint_id)"
-        " FROM checkpoints WHERE thread_id = ?1)", (name,)
+        "DELETE FROM checkpoints WHERE thread_id = ?1 AND checkpoint_id <"
+        " (SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?1)", (name,)
     )  # fmt: skip
 
 
