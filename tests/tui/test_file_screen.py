@@ -74,6 +74,84 @@ async def test_points_and_views_at_every_size(
         assert screen.number == 0 and "1 of 3" in "\n".join(app.lines)
 
 
+@pytest.fixture
+def two(talk: Talk, tmp_path: Path) -> Talk:
+    """The same talk with another file, written between and read at the end."""
+    other = {"file_path": str(tmp_path / "work" / "other.md"), "content": "# Notes\n"}
+    talk.message("user", text("And notes"), snapshot_id="snap-1")
+    talk.message("assistant", call("Write", other), call("Read", {"file_path": "/etc/seen"}))
+    return talk
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+async def test_the_list_of_files_is_beside_the_file(
+    two: Talk, path: Path, size: tuple[int, int]
+) -> None:
+    async with file_of(two, path, size) as (app, screen, pilot):
+        shown = "\n".join(app.lines)
+        assert ("other.md" in shown) is (size[0] >= 110)
+        await pilot.press("[")
+        await workers_done(app)
+        await pilot.pause()
+        assert screen.file is not None and screen.file.shown.endswith("other.md")
+        assert "# Notes" in "\n".join(app.lines)
+        await pilot.press("[")
+        await pilot.pause()
+        assert screen.file.shown.endswith("other.md")
+        await pilot.press("]", "]")
+        await workers_done(app)
+        await pilot.pause()
+        assert screen.file.key == "/etc/seen"
+        if size[0] >= 110:
+            assert "written  ✗" in "\n".join(app.lines)
+            files = screen.query_one("#file-list")
+            await pilot.click(files, offset=(3, 1))
+            await workers_done(app)
+            await pilot.pause()
+            assert screen.file.key == str(path) and screen.view.has_focus
+
+
+async def test_any_two_points_are_compared(talk: Talk, path: Path) -> None:
+    edit = {"file_path": str(path), "old_string": "one", "new_string": "1"}
+    talk.message("assistant", call("Edit", edit, **beside(originalFile="one\n2\n")))
+    async with file_of(talk, path) as (app, screen, pilot):
+        assert "1 + 1" in "\n".join(app.lines) and "+ 2" not in "\n".join(app.lines)
+        await pilot.press("D")
+        await pilot.pause()
+        assert screen.base == 3 and "This point is compared with" in "\n".join(app.lines)
+        await pilot.press("h", "h")
+        await pilot.pause()
+        shown = "\n".join(app.lines)
+        assert "2 of 4" in shown and "compared with 4" in shown
+        assert all(words in shown for words in ("1 - one", "2 - two", "1 + 1", "2 + 2"))
+        await pilot.press("h")
+        await pilot.pause()
+        assert "No difference can be shown" in "\n".join(app.lines)
+        await pilot.press("l", "D", "l")
+        await pilot.pause()
+        shown = "\n".join(app.lines)
+        assert screen.base is None and "what it changed" in shown
+        assert "2 - two" in shown and "- one" not in shown
+
+
+async def test_a_snapshot_opens_the_files_as_they_were(two: Talk, path: Path) -> None:
+    store = await Store.open(two.db.path)
+    app = DetailsApp()
+    try:
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = FileScreen(store, two.session_id, message_id="msg_inspected_00003")
+            await app.push_screen(screen)
+            await workers_done(app)
+            assert screen.file is not None and screen.file.shown.endswith("other.md")
+            assert screen.number == 0 and "1 of 2" in "\n".join(app.lines)
+            await pilot.press("]")
+            await workers_done(app)
+            await pilot.pause()
+            assert screen.file.key == str(path) and screen.number == 1
+    finally:
+        await store.close()
+
+
 async def test_a_call_opens_its_file_at_its_point(talk: Talk, path: Path) -> None:
     async with file_of(talk, path, part_id="prt_inspected_00002_0") as (app, screen, pilot):
         assert screen.number == 1
@@ -127,6 +205,21 @@ async def test_the_list_says_how_files_are_on_disk(talk: Talk, path: Path) -> No
         await workers_done(app)
         await pilot.pause()
         assert any("a.py" in line and "✔ as on disk" in line for line in app.lines)
+
+
+async def test_a_message_with_a_snapshot_leads_to_its_files(tmp_path: Path) -> None:
+    edit = call("Write", {"file_path": "/nowhere/a.py", "content": "one\n"})
+    said = [Said("user", [text("Fix it")], {"snapshot_id": "snap-1"}),
+            Said("assistant", [edit, text("Done")])]
+    async with running(make_store(tmp_path / "s.db", said)) as run:
+        await run.open(SESSION)
+        await run.press("g", "-")
+        await workers_done(run.app)
+        screen = run.app.screen
+        assert isinstance(screen, FileScreen) and screen.number == 0
+        assert screen.file is not None and len(screen.file.points) == 2
+        await run.press("escape", "G", "-")
+        assert run.app.screen is run.app.main
 
 
 async def test_a_key_leads_from_an_edit_in_the_transcript_to_its_file(tmp_path: Path) -> None:

@@ -127,6 +127,11 @@ def _link_lines(subject: Subject, width: int) -> list[Line]:
     session_id = subject.detail.part.session_id
     message_id = subject.detail.message.id
     lines = [heading("Links", [], width)]
+    snapshot = subject.metadata.get("snapshot_id")
+    if isinstance(snapshot, str) and snapshot:
+        files = Link("files", session_id, message_id)
+        lines.append(_link("files", f"as they were, snapshot {snapshot}", files, snapshot, width,
+                           "◆"))
     here = Link("turn", session_id, message_id)
     lines.append(_link("message", "show it in the transcript", here, message_id, width, "●"))
     for child in subject.detail.children:

@@ -326,6 +326,13 @@ class InspectorPane(CommandPane, Vertical):
         link = line.link
         if link is None:
             return
+        if link.kind == "files":
+            from tui.files.screen import FileScreen
+            from tui.host import host_of
+
+            store = await host_of(self).library.ready()
+            self.app.push_screen(FileScreen(store, link.target, message_id=link.message_id))
+            return
         if link.kind != "attachment":
             self.post_message(SessionOpened(link.target, link.message_id))
             return

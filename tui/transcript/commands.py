@@ -42,7 +42,8 @@ def _has_session_id(pane: TranscriptPane) -> str | None:
 
 def _has_file(pane: TranscriptPane) -> str | None:
     return _has_session(pane) or (
-        None if pane.verbs.file_part() is not None else "The selected part names no file")
+        None if pane.verbs.file_part() or pane.verbs.file_message()
+        else "The selected part names no file, and no snapshot was made at its message")
 
 
 _command = CommandFactory["TranscriptPane"]("transcript", _has_session)
@@ -155,7 +156,7 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
     _command("previous-branch", ("(", "alt+left"), "previous branch", "Open the previous branch",
              "Move", lambda pane: pane.verbs.branch(-1), available=_has_session_id),
     _command("file", ("-",), "file as it was",
-             "Show the file of the selected call as it was before and after it", "Read",
+             "Show the file of the selected call, or the files at a snapshot, as they were", "Read",
              lambda pane: pane.verbs.show_file(), available=_has_file, meaning="file"),
     _command("details", ("d",), "details", "Show timeline, tokens, cost and facts of the session",
              "Read", lambda pane: pane.verbs.show_details(), available=_has_session_id,

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from store.queries.transcript import child_of
+from store.text.stored_json import as_dict
 from tui.host import WayBack, host_of
 from tui.messages import InspectRequested
 from tui.transcript.navigator import Navigator
@@ -106,11 +107,22 @@ class SessionVerbs:
         """Show the file that the selected call changed, as it was before and after."""
         from tui.files.screen import FileScreen
 
-        part_id = self.file_part()
-        if part_id is not None:
+        part_id, message_id = self.file_part(), self.file_message()
+        if part_id is not None or message_id is not None:
             library = host_of(self._pane).library
             self._pane.app.push_screen(FileScreen(
-                await library.ready(), self._shown.session_id, part_id=part_id))
+                await library.ready(), self._shown.session_id, part_id=part_id,
+                message_id=message_id if part_id is None else None))
+
+    def file_message(self) -> str | None:
+        """Return the selected message where its agent kept the files as they were then."""
+        shown = self._shown
+        item = shown.document.item(shown.cursor) if shown.has_parts else None
+        if item is None:
+            return None
+        own = as_dict(item.metadata.get("backscroll"))
+        kept = isinstance(item.metadata.get("snapshot_id"), str) or "checkpoint" in own
+        return item.message.id if kept else None
 
     def file_part(self) -> str | None:
         """Return the selected part where it is a call that touches files; else None."""
