@@ -72,6 +72,16 @@ class Choice:
         self.id, self.at, self.details = id, at, details
 
 
+def _day(at: int) -> str:
+    """Return the day of a time in epoch ms, in UTC; the number where the calendar has none."""
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return str(at)
+
+
 class Ambiguous(NotFound):
     """A name that matches several sessions or messages.
 
@@ -92,7 +102,5 @@ class Ambiguous(NotFound):
             more: Whether it fits others too.
         """
         self.name, self.noun, self.choices, self.more = name, noun, tuple(choices), more
-        named = [
-            f"{one.id} ({', '.join(one.details)})" if one.details else one.id for one in choices
-        ]
+        named = [f"{one.id} ({', '.join((_day(one.at), *one.details))})" for one in choices]
         super().__init__(f"{name} matches several {noun}: {', '.join([*named, *['...'] * more])}")

@@ -206,7 +206,7 @@ def resolve(db: Database, name: str) -> SessionRow:
     ):
         sql = (
             f"SELECT id FROM chat_sessions WHERE id IN (SELECT s.id FROM chat_sessions s"
-            f" WHERE {condition}) ORDER BY updated_at DESC, id LIMIT {MOST_CHOICES + 1}"
+            f" WHERE {condition}) ORDER BY updated_at DESC, id DESC LIMIT {MOST_CHOICES + 1}"
         )
         found = [row[0] for row in db.connection.execute(sql, {"1": name, "2": until}).fetchall()]
         if len(found) > 1:

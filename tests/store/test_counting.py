@@ -9,7 +9,9 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.errors import Ambiguous
+from store.language.query import parse
 from store.queries import details, sessions
+from store.queries.sessions import SessionFilter
 from store.sources.registry import source
 from store.stats.statistics import Figures
 from store.sync.engine import Sync
@@ -320,6 +322,12 @@ class TestTwoFilesOfOneSession:
             sessions.resolve(db, rows[0][1] and self.name(db))
         found = {detail for choice in caught.value.choices for detail in choice.details}
         assert {str(path), str(copy)} <= found
+        said, choices = str(caught.value), caught.value.choices
+        assert [one.at for one in choices] == sorted((one.at for one in choices), reverse=True)
+        assert str(path) in said and str(copy) in said and said.count(" (202") == 2
+        asked = parse(f"id:{self.name(db)}", now=START)
+        listed = sessions.page(db, SessionFilter(fields=asked.conditions))
+        assert [row.id for row in listed] == [one.id for one in choices]
         again = sum(1 for row in rows if sessions.resolve(db, row[0]).id == row[0])
         assert again == 2
         db.close()
