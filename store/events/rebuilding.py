@@ -20,6 +20,7 @@ from store.events.log import require_events
 from store.events.rows import TABLES, Row, Value, exact, fold, is_same, placed, row_of
 from store.events.sql import STORE_STREAM
 from store.system.files import AlreadyThere
+from store.system.holders import holders
 from store.system.locations import PRIVATE_FILE
 
 Progress = Callable[[int, int], None]
@@ -139,8 +140,10 @@ def rebuild(
             + ", so no store can be made of it; run `backscroll events --on` first")
     if path.exists() or path.is_symlink():
         raise AlreadyThere(f"{path} exists already")
-    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{PARTIAL}")
+    start = f".{path.name[:100]}."
+    partial = path.with_name(f"{start}{secrets.token_hex(4)}{PARTIAL}")
     try:
+        _sweep(path.parent, start)
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         made = _make(db, partial, path, progress)
         try:
@@ -157,6 +160,14 @@ def rebuild(
     finally:
         for ending in ("", *COMPANIONS):
             beside(partial, ending).unlink(missing_ok=True)
+
+
+def _sweep(folder: Path, start: str) -> None:
+    """Delete what rebuilding that was killed has left of the same store."""
+    for name in os.listdir(folder):
+        path = folder / name
+        if name.startswith(start) and PARTIAL in name and not holders([path]):
+            path.unlink(missing_ok=True)
 
 
 def _make(db: Database, partial: Path, path: Path, progress: Progress) -> Rebuilt:

@@ -17,6 +17,7 @@ from store.verbs.log import kept_table, note_change, record, set_edits
 
 KEPT = 20
 """Deletions whose rows are kept for undo."""
+THERE = "the session is in the store again, as by an import, and is left as it is"
 GONE = f"only the newest {KEPT} deletions can be undone, and this one is older"
 
 
@@ -68,18 +69,20 @@ def take_out(db: Database, seq: int, session_id: str, now: int) -> None:
         note_change(db, member, now)
 
 
-def bring_back_deleted(db: Database, seq: int, now: int) -> bool:
-    """Move the rows of a deletion back; returns whether they were still kept.
+def bring_back_deleted(db: Database, seq: int, now: int) -> str | None:
+    """Move the rows of a deletion back; returns why that cannot be, None where it was done.
 
     Args:
         db: The store, inside a write transaction.
         seq: The deletion's entry of the verb log.
         now: Epoch ms.
     """
+    if fork_rows.is_there_again(db, seq, "deleted"):
+        return THERE
     found = fork_rows.bring_back(db, seq, "deleted")
     for session_id in found:
         note_change(db, session_id, now)
-    return bool(found)
+    return None if found else GONE
 
 
 def _refuse_from_source(db: Database, session_id: str) -> None:

@@ -81,6 +81,20 @@ def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") ->
         db.connection.execute(f"DELETE FROM {table} WHERE {column} = $1", {"1": session_id})
 
 
+def is_there_again(db: Database, seq: int, kept: Kept = "undone") -> bool:
+    """Return whether one of the sessions that are kept for a verb is in the store, as by an import.
+
+    Args:
+        db: The store.
+        seq: The entry of the verb log that they belong to.
+        kept: Why they are kept.
+    """
+    rows = kept_table(db, "chat_sessions", kept)
+    sql = (f"SELECT 1 FROM main.chat_sessions s WHERE s.id IN"
+           f" (SELECT id FROM {rows} WHERE verb_seq = $1)")
+    return db.connection.execute(sql, {"1": seq}).fetchone() is not None
+
+
 def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
     """Move the rows of a verb back to the three tables; returns the ids of their sessions.
 

@@ -8,7 +8,7 @@ from store.engine.database import Database
 from store.errors import Refused
 from store.verbs import fork_rows, rollups
 from store.verbs.cells import CellEdit, apply_edit, load_edits
-from store.verbs.delete import GONE, bring_back_deleted, take_out
+from store.verbs.delete import bring_back_deleted, take_out
 from store.verbs.guards import require_session
 from store.verbs.log import LogEntry, newest_done, note_change, oldest_undone, set_state
 
@@ -53,9 +53,11 @@ def undo(db: Database, *, now: int) -> Step:
             return Step(entry.verb, entry.summary, made if there else entry.session_id, reason)
         fork_rows.take_back(db, entry.seq, made)
         note_change(db, made, now)
-    if entry.verb == "delete" and not bring_back_deleted(db, entry.seq, now):
-        set_state(db, entry.seq, "kept")
-        return Step(entry.verb, entry.summary, entry.session_id, GONE)
+    if entry.verb == "delete":
+        reason = bring_back_deleted(db, entry.seq, now)
+        if reason is not None:
+            set_state(db, entry.seq, "kept")
+            return Step(entry.verb, entry.summary, entry.session_id, reason)
     _apply(db, entry, edits, now)
     set_state(db, entry.seq, "undone")
     return Step(entry.verb, entry.summary, entry.session_id)
@@ -75,6 +77,8 @@ def redo(db: Database, *, now: int) -> Step:
     if entry is None:
         raise Refused("there is nothing to redo")
     if entry.created_session is not None:
+        if fork_rows.is_there_again(db, entry.seq):
+            raise Refused(f"the fork {entry.created_session} is in the store again")
         fork_rows.bring_back(db, entry.seq)
         require_session(db, entry.created_session)
         note_change(db, entry.created_session, now)

@@ -20,6 +20,9 @@ from typing import Any, ClassVar
 from store.engine import schema
 from store.engine.database import Database, in_transaction, migration_backup, open_database
 from store.errors import BackscrollError, Refused
+from store.events.log import switch_off, switch_on
+from store.events.rebuilding import differing, rebuild
+from store.events.trimming import Bounds, trim
 from store.exports.bulk import export_all
 from store.exports.files import Prepared, prepare
 from store.exports.registry import FORMATS
@@ -412,10 +415,102 @@ class Exported(Target):
         assert len(list((self.folder / "out").glob("*.json"))) == sessions
 
 
+class Logged(Verbs):
+    """Verbs and a recording with the event log on, of which a store can be made afterwards."""
+
+    def make(self) -> None:
+        """Keep few sessions, as all of them are compared, and begin the log."""
+        super().make()
+        with self.opened(write=True) as database:
+            prune(database, Wish(keep_newest=4), clock=lambda: NOW)
+            switch_on(database, clock=lambda: NOW)
+
+    def work(self, ack: Ack) -> None:
+        """Cut old events between the verbs, and record."""
+        with self.opened(write=True) as database:
+            recording = Recording(policy=SavePolicy(save_buffer_ms=0), clock=self.clock)
+            drive(database, recording.start(None, agent="faults"))
+            for number in range(40):
+                for chunk in ({"type": "text-start", "id": f"t{number}"},
+                              {"type": "text-delta", "id": f"t{number}", "delta": "word " * 30}):
+                    drive(database, recording.receive(chunk))
+                    drive(database, recording.save(exact=True))
+            trim(database, Bounds(bytes=1), clock=self.clock)
+        super().work(ack)
+
+    left: ClassVar[set[str]] = {"running sessions"}
+
+    def check(self, acks: list[Any]) -> None:
+        """The log makes the store that is there."""
+        with self.opened() as database:
+            made = rebuild(database, self.folder / "made.db")
+            assert made.differing == []
+        assert self.rows() == self.rows(made.path)
+
+
+class Switched(Target):
+    """The event log, switched on and off, and cut."""
+
+    left: ClassVar[set[str]] = {"event log"}
+
+    def make(self) -> None:
+        """Keep few sessions, as all of them are compared."""
+        super().make()
+        with self.opened(write=True) as database:
+            prune(database, Wish(keep_newest=6), clock=lambda: NOW)
+
+    def work(self, ack: Ack) -> None:
+        """Switch it on and off; acknowledge when it is on."""
+        with self.opened(write=True) as database:
+            for number in range(6):
+                switch_on(database, clock=self.clock)
+                ack(number)
+                trim(database, Bounds(bytes=1), clock=self.clock)
+                switch_off(database, drop=number % 2 == 0, clock=self.clock)
+            switch_on(database, clock=self.clock)
+
+    def check(self, acks: list[Any]) -> None:
+        """Switching it on again completes it, and no row has changed."""
+        before = self.rows()
+        with self.opened(write=True) as database:
+            switch_on(database)
+            assert differing(database) == []
+        assert self.rows() == before
+
+
+class Rebuilt(Target):
+    """Stores that are made of an event log."""
+
+    def make(self) -> None:
+        """Keep few sessions, and begin the log."""
+        super().make()
+        with self.opened(write=True) as database:
+            prune(database, Wish(keep_newest=6), clock=lambda: NOW)
+            switch_on(database, clock=lambda: NOW)
+
+    def work(self, ack: Ack) -> None:
+        """Make some; acknowledge each."""
+        with self.opened() as database:
+            for number in range(4):
+                ack(rebuild(database, self.folder / f"made-{number}.db").path.name)
+
+    def check(self, acks: list[Any]) -> None:
+        """Each that has its name is whole, and the next one leaves nothing else."""
+        made = {path.name for path in self.folder.glob("made-*.db")}
+        assert made >= set(acks)
+        for name in made:
+            assert self.rows(self.folder / name) == self.rows()
+        with self.opened() as database:
+            for number in range(4):
+                (self.folder / f"made-{number}.db").unlink(missing_ok=True)
+                rebuild(database, self.folder / f"made-{number}.db")
+        assert not [path.name for path in self.folder.iterdir() if "partial" in path.name]
+
+
 TARGETS: dict[str, type[Target]] = {
     "verbs": Verbs, "recorder": Recorded, "sync": Synced, "migration": Migrated,
     "vacuum": Vacuumed, "backup": BackedUp, "restore": Restored, "prune": Pruned,
-    "index": Indexed, "export": Exported,
+    "index": Indexed, "export": Exported, "events": Logged, "log": Switched, "rebuild": Rebuilt,
 }  # fmt: skip
 EXPECTED_WHEN_FULL = (BackscrollError, sqlite3.OperationalError, OSError)
 """What work may end with on a full disk."""

@@ -83,3 +83,16 @@ def test_what_is_kept_of_another_session_stays(db: Database) -> None:
     in_transaction(db, undo, now=NOW)
     (count,) = db.connection.execute("SELECT count(*) FROM chat_parts").fetchone()
     assert count == 1
+
+
+def test_a_deleted_session_that_came_back_stays_as_it_is(db: Database) -> None:
+    in_transaction(db, delete, "ses_2", now=NOW)
+    db.connection.execute(
+        "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+        " VALUES ('ses_2', 'other', '{}', 1, 1)")
+    step = in_transaction(db, undo, now=NOW)
+    assert step.kept is not None and "in the store again" in step.kept
+    rows = db.connection.execute("SELECT agent FROM chat_sessions WHERE id = 'ses_2'").fetchall()
+    assert rows == [("other",)]
+    with pytest.raises(Refused, match="nothing to undo"):
+        in_transaction(db, undo, now=NOW)
