@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Any
 from store.engine import changes
 from store.engine.async_database import AsyncDatabase
 from store.engine.changes import Moved
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.errors import BackscrollError, Invalid
 
@@ -88,7 +88,7 @@ def look(db: Database, before: Position | None) -> tuple[Position, Moved]:
 
 
 @contextlib.contextmanager
-def _snapshot(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _snapshot(connection: Connection) -> Iterator[Connection]:
     connection.execute("BEGIN")
     try:
         yield connection
@@ -96,7 +96,7 @@ def _snapshot(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-def _sessions(connection: sqlite3.Connection) -> dict[str, tuple[Any, ...]]:
+def _sessions(connection: Connection) -> dict[str, tuple[Any, ...]]:
     rows = connection.execute(
         "SELECT id, updated_at, archived_at, total_tokens FROM chat_sessions")
     return {row[0]: row[1:] for row in rows}
@@ -108,7 +108,7 @@ _TAILS = {
 }
 
 
-def _has_rowids(connection: sqlite3.Connection, table: str) -> bool:
+def _has_rowids(connection: Connection, table: str) -> bool:
     found = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE name = $1 AND type = 'table'"
         " AND upper(sql) NOT LIKE '%WITHOUT%ROWID%'", {"1": table}
@@ -116,7 +116,7 @@ def _has_rowids(connection: sqlite3.Connection, table: str) -> bool:
     return found is not None
 
 
-def _tail(connection: sqlite3.Connection, table: str, before: Tail | None) -> Tail:
+def _tail(connection: Connection, table: str, before: Tail | None) -> Tail:
     (last,) = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()
     since = min(max(before, default=0) if before else last, last) - NEWEST
     rows = connection.execute(

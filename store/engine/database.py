@@ -35,6 +35,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
+    from store.engine.connection import Connection
+    from store.engine.dialect import Dialect
+    from store.engine.server_url import ServerUrl
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -47,24 +50,49 @@ READING = "opened read only"
 
 @record
 class Database:
-    """An open connection with the form of its file.
+    """An open connection with the form of its file, or of its database on a server.
 
     Attributes:
+        path: The file. Of a server, a place in our data folder without a file, beside which
+            lies what is kept here for the store.
         read_only: Why this connection cannot write, or None if it can.
         file_read_only: Why the file cannot be written at all, or None.
         opened: How it was opened for reading; None for a writing connection.
         written_as: Signature of a file that is open for writing.
         wal: Path of its ``-wal``; empty unless it is open for writing.
+        server: The URL of a store on a server; None for a file.
     """
 
     path: Path
-    connection: sqlite3.Connection
+    connection: Connection
     form: Form
     read_only: str | None = None
     file_read_only: str | None = None
     opened: Opened | None = None
     written_as: Signature = ()
     wal: str = ""
+    server: ServerUrl | None = None
+
+    @property
+    def sql(self) -> Dialect:
+        """The words of its engine."""
+        return self.form.sql
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages: its path, or its URL without the password."""
+        return str(self.path if self.server is None else self.server)
+
+    @property
+    def file(self) -> sqlite3.Connection:
+        """The connection of a file, for what only SQLite has.
+
+        Raises:
+            Refused: It is a store on a server.
+        """
+        if self.server is not None:
+            raise Refused(f"{self.server} is on a server: this is for a store in a file")
+        return self.connection  # type: ignore[return-value]
 
     def moved(self) -> bool:
         """Return whether the file must be opened again to see its current content.
@@ -73,6 +101,8 @@ class Database:
         ``store.engine.access`` for the others. A deleted file counts as moved only if it is
         open for writing, since writes to it would be lost.
         """
+        if self.server is not None:
+            return bool(self.connection.is_closed)  # type: ignore[attr-defined]
         if self.opened is None:
             # Called before each write, so links are not resolved: another target has another inode.
             return self._written_now() != self.written_as
@@ -81,7 +111,7 @@ class Database:
 
     def data_version(self) -> int:
         """Return a number that differs after every foreign commit."""
-        return int(self.connection.execute("PRAGMA data_version").fetchall()[0][0])
+        return int(self.connection.execute(self.sql.data_version).fetchall()[0][0])
 
     def _written_now(self) -> Signature:
         """Return the file's current signature; () if it cannot be examined."""
@@ -252,7 +282,7 @@ def _back_up(database: Database) -> None:
     target = migration_backup(database.path, version)
     try:
         write_snapshot(
-            database.connection, target, replace=True,
+            database.file, target, replace=True,
             wanted=lambda made: made.version == version)
     except BackscrollError as error:
         raise StoreError(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from store.conversation.turns import NO_TURN
 from store.engine import schema
+from store.engine.dialect import SQLITE, Dialect
 from store.errors import StoreError
 from store.system.records import NamedTuple
 
@@ -34,6 +35,7 @@ class Form(NamedTuple):
         title_column: Whether ``chat_sessions.title`` exists.
         hidden_column: Whether ``chat_messages.hidden_at`` exists.
         columns: The column names of each of the three tables, in order.
+        sql: The words of its engine.
     """
 
     name: FormName
@@ -41,6 +43,7 @@ class Form(NamedTuple):
     title_column: bool
     hidden_column: bool
     columns: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    sql: Dialect = SQLITE
 
     @property
     def newest_known(self) -> int | None:
@@ -62,12 +65,11 @@ class Form(NamedTuple):
             table: The table's alias.
             path: The path of keys, such as ``user.title``.
         """
-        column = f"{table}.metadata_json"
-        return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{path}') END"
+        return self.sql.fact(f"{table}.metadata_json", path)
 
     def rare_fact(self, table: str, path: str) -> str:
         """Return the same as ``fact``, for a key that few rows have."""
-        return self.fact(table, path)
+        return self.sql.rare_fact(f"{table}.metadata_json", path)
 
     def title(self, table: str) -> str:
         """Return the SQL expression for a session's title (NULL when unset).
@@ -99,24 +101,20 @@ class Form(NamedTuple):
 
         That is the name from sync, else the message it was copied from, else NULL.
         """
-        named = f"json_extract({table}.metadata_json, '$.source.answer[0]')"
-        copied = f"json_extract({table}.metadata_json, '$.inherited_from')"
-        valid = f"json_valid({table}.metadata_json)"
-        return f"CASE WHEN {valid} THEN coalesce({named}, {copied}) END"
+        return self.sql.first_fact(f"{table}.metadata_json", "source.answer.0", "inherited_from")
 
     def hidden_at(self, table: str) -> str:
         """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""
-        in_metadata = self.fact(table, "hidden_at")
+        in_metadata = self.sql.number(f"{table}.metadata_json", "hidden_at")
         return f"coalesce({table}.hidden_at, {in_metadata})" if self.hidden_column else in_metadata
 
     def queued(self, table: str) -> str:
         """Return the SQL condition for a queued message, which was not sent yet."""
-        queued_at = self.fact(table, "queued_at")
-        return f"coalesce(typeof({queued_at}) IN ('integer', 'real'), 0)"
+        return self.sql.is_number(f"{table}.metadata_json", "queued_at")
 
     def cancelled(self, table: str) -> str:
         """Return the SQL condition for a message that was cancelled while queued."""
-        return f"({self.fact(table, 'queue_canceled_at')} IS NOT NULL)"
+        return self.sql.is_set(f"{table}.metadata_json", "queue_canceled_at")
 
     def starts_turn(self, table: str) -> str:
         """Return the SQL condition for a shown message that starts a turn.

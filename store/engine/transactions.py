@@ -11,10 +11,14 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store.engine.access import damaged
 from store.errors import Refused, StoreError
 from store.system.paths import real_path
+
+if TYPE_CHECKING:
+    from store.engine.connection import Connection
 
 POLL_S = 0.1
 """Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
@@ -35,7 +39,7 @@ _READ_FAILED = {
 
 @contextlib.contextmanager
 def transaction(
-    connection: sqlite3.Connection, path: Path | None = None, *, wait_s: float = 0.0
+    connection: Connection, path: Path | None = None, *, wait_s: float = 0.0
 ) -> Iterator[None]:
     """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
 
@@ -55,7 +59,7 @@ def transaction(
             yield
             _patiently(connection, "COMMIT", wait_s)
         except BaseException:
-            # On a full disk SQLite has already rolled back.
+            # On a full disk SQLite has already rolled back; a server that is gone, too.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -65,7 +69,7 @@ def transaction(
         raise explained(error, path) from error
 
 
-def _patiently(connection: sqlite3.Connection, statement: str, wait_s: float) -> None:
+def _patiently(connection: Connection, statement: str, wait_s: float) -> None:
     until = time.monotonic() + wait_s
     while True:
         try:
@@ -107,6 +111,8 @@ def for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exce
 
 def explained(error: sqlite3.Error, path: Path) -> StoreError:
     """Return an error with one line for users: what is wrong with the file, and what to do."""
+    if (of_server := getattr(error, "for_user", None)) is not None:
+        return StoreError(of_server)
     code = getattr(error, "sqlite_errorcode", None) or 0
     primary = code & 0xFF
     if primary in _LOCKED:

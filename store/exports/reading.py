@@ -6,13 +6,13 @@ and named without ``_json``.
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from store.conversation.outline_marks import NOT_READ, is_outline
+from store.engine.connection import Cursor
 from store.engine.database import Database
 from store.engine.values import text
 from store.errors import Refused, no_session
@@ -287,7 +287,7 @@ def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
 
 
 def _large_data(db: Database, rowid: int) -> Any:
-    with db.connection.blobopen("chat_parts", "data_json", rowid, readonly=True) as blob:
+    with db.file.blobopen("chat_parts", "data_json", rowid, readonly=True) as blob:
         try:
             return loads_pieces(iter(lambda: blob.read(_PIECE), b""))
         except NotInPieces:
@@ -295,7 +295,7 @@ def _large_data(db: Database, rowid: int) -> Any:
             return column_value(blob.read().decode("utf-8", "replace"))
 
 
-def _rows(cursor: sqlite3.Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
+def _rows(cursor: Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
     names = [column[0] for column in cursor.description]
     plain = [name.removesuffix(_SUFFIX) for name in names]
     decoded = [name.endswith(_SUFFIX) for name in names]

@@ -35,6 +35,7 @@ _DOING: dict[str, frozenset[str]] = {
 """For values of ``is:``, the activities that they mean."""
 STATUS_PATHS = ("backscroll.status", "backscroll.branch.status", "backscroll.state")
 """Where sources keep an agent's own word for what a session does."""
+_SESSIONS = "chat_sessions s"
 _OF_BOTH = frozenset(("error", "hidden"))
 """Values of ``is:`` that mean something for a part and for a session."""
 
@@ -52,7 +53,7 @@ class Sql:
     values: tuple[Any, ...] = ()
 
 
-ALWAYS = Sql("1")
+ALWAYS = Sql("TRUE")
 
 
 def session_condition(
@@ -68,15 +69,12 @@ def session_condition(
         masks: Masks the values before they are compared, so that nobody finds out what is
             masked by asking for it letter by letter; None compares them as they are.
     """
-    _make_function(db.connection)
+    asked = _Asked(db, masks)
     found = [
-        _condition(db, each) for each in _on_sessions(query) if not asks_for_activity(each)
+        _condition(asked, each) for each in _on_sessions(query) if not asks_for_activity(each)
     ]
     joined = _joined(found, "AND")
-    condition = joined.text
-    if masks is not None:
-        condition = condition.replace("query_fits", _masked_function(db.connection, masks))
-    return condition, list(joined.values)
+    return joined.text, list(joined.values)
 
 
 def session_test(
@@ -134,16 +132,19 @@ def _doing(
         fits = {rowid for rowid in left if states.get(rowid, "idle") in wanted}
         others = [each for each in condition.filters if each.value not in _DOING]
         if others:
-            fits |= _selected(db, _joined([_filter(db, each) for each in others], "OR"), left)
+            asked_of = _Asked(db, None)
+            condition_of_others = _joined([_filter(asked_of, each) for each in others], "OR")
+            fits |= _selected(db, condition_of_others, left)
         left = left - fits if condition.negated else fits
     return left
 
 
 def _selected(db: Database, condition: Sql, rowids: set[int]) -> set[int]:
-    _make_function(db.connection)
+    number = db.sql.rowid("s")
     return {row[0] for row in db.connection.execute(
-        "SELECT s.rowid FROM json_each(?) j JOIN chat_sessions s ON s.rowid = j.value"
-        f" WHERE {condition.text}", (orjson.dumps(list(rowids)).decode(), *condition.values),
+        f"SELECT {number} FROM {db.sql.numbers('?', 'j')} JOIN chat_sessions s"
+        f" ON {number} = j.value WHERE {condition.text}",
+        (orjson.dumps(list(rowids)).decode(), *condition.values),
     ).fetchall()}
 
 
@@ -156,31 +157,37 @@ def _joined(conditions: Sequence[Sql], by: str) -> Sql:
     )
 
 
-def _condition(db: Database, condition: Condition) -> Sql:
-    found = _joined([_filter(db, each) for each in condition.filters], "OR")
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A store whose sessions are asked about, and what masks their values before."""
+
+    db: Database
+    masks: Masks | None
+
+
+def _condition(of: _Asked, condition: Condition) -> Sql:
+    found = _joined([_filter(of, each) for each in condition.filters], "OR")
     return Sql(f"NOT {found.text}", found.values) if condition.negated else found
 
 
-def _filter(db: Database, wanted: Filter) -> Sql:
+def _filter(of: _Asked, wanted: Filter) -> Sql:
     """Return the condition of one value; it is never NULL."""
+    sql, form = of.db.sql, of.db.form
     if wanted.field == "is":
-        return Sql(_STATES[str(wanted.value)](db))
+        return Sql(_STATES[str(wanted.value)](of.db))
     if wanted.field in _NUMBERS:
         column, operator = _NUMBERS[wanted.field]
         sign = operator or ("=" if wanted.operator == ":" else wanted.operator)
-        number = f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} ELSE 0 END"
-        return Sql(f"({number} {sign} ?)", (wanted.value,))
-    special: dict[str, Callable[[Database, Filter], Sql]] = {
+        return Sql(f"({sql.plain_number(column)} {sign} ?)", (wanted.value,))
+    special: dict[str, Callable[[_Asked, Filter], Sql]] = {
         "workspace": _workspace, "tag": _tag, "label": _label, "id": _id,
         "status": _status,
     }  # fmt: skip
     if wanted.field in special:
-        return special[wanted.field](db, wanted)
-    return _fits(wanted, {
-        "agent": "s.agent", "source": db.form.source_kind("s"), "title": db.form.title("s"),
-        "branch": db.form.fact("s", "git_branch"),
-        "model": "CASE WHEN json_valid(s.model_json)"
-                 " THEN json_extract(s.model_json, '$.model_id') END",
+        return special[wanted.field](of, wanted)
+    return _fits(of, wanted, {
+        "agent": "s.agent", "source": form.source_kind("s"), "title": form.title("s"),
+        "branch": form.fact("s", "git_branch"), "model": sql.fact("s.model_json", "model_id"),
     }[wanted.field])
 
 
@@ -192,53 +199,83 @@ _NUMBERS: dict[str, tuple[str, str | None]] = {
 """The column of a field, and the comparison that the field itself stands for."""
 
 
-def _fits(wanted: Filter, column: str, value: str | None = None) -> Sql:
+def _fits(
+    of: _Asked, wanted: Filter, column: str, value: str | None = None, table: str = _SESSIONS
+) -> Sql:
+    """Return whether a value of a session fits.
+
+    SQLite asks a function of Python for each. A server has no such function: there each value
+    is read once and tested here, and the condition names those that fit.
+
+    Args:
+        of: The store.
+        wanted: What is asked for.
+        column: The value.
+        value: What is asked for, where it is not that of ``wanted``.
+        table: Where all values are, with a session ``s``.
+    """
     asked = str(wanted.value) if value is None else value
-    return Sql(f"query_fits(?, ?, ?, {column})", (wanted.field, wanted.operator, asked))
+    if of.db.server is None:
+        return Sql(f"{_function(of)}(?, ?, ?, {column})", (wanted.field, wanted.operator, asked))
+    rows = of.db.connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()
+    fits = _query_fits if of.masks is None else partial(_masked_fits, of.masks)
+    fitting = [row[0] for row in rows if fits(wanted.field, wanted.operator, asked, row[0])]
+    return Sql(
+        f"coalesce({column} IN (SELECT value FROM {of.db.sql.texts('?', 'fitting')}), FALSE)",
+        (orjson.dumps(fitting).decode(),),
+    )
 
 
-def _workspace(db: Database, wanted: Filter) -> Sql:
+def _workspace(of: _Asked, wanted: Filter) -> Sql:
     """Return the condition on a folder; a whole path also means the folder's other names."""
     value = str(wanted.value)
     names = [value]
     if value.startswith("/") and not set("*?") & set(value):
         below = "/" if value.endswith("/") and value != "/" else ""
-        names = [name + below for name in names_of(db, value.rstrip("/") or "/")]
-    return _joined([_fits(wanted, "s.workspace_root", name) for name in names], "OR")
+        names = [name + below for name in names_of(of.db, value.rstrip("/") or "/")]
+    return _joined([_fits(of, wanted, "s.workspace_root", name) for name in names], "OR")
 
 
-def _tag(db: Database, wanted: Filter) -> Sql:
-    return _any_of(wanted, "tags")
+def _tag(of: _Asked, wanted: Filter) -> Sql:
+    return _any_of(of, wanted, "user.tags")
 
 
-def _label(db: Database, wanted: Filter) -> Sql:
-    return _any_of(wanted, "labels")
+def _label(of: _Asked, wanted: Filter) -> Sql:
+    return _any_of(of, wanted, "user.labels")
 
 
-def _status(db: Database, wanted: Filter) -> Sql:
+def _status(of: _Asked, wanted: Filter) -> Sql:
     """Return whether the word of the session, of its branch or of one of its tasks fits."""
-    named = [_fits(wanted, db.form.fact("s", path)) for path in STATUS_PATHS]
-    fits = _fits(wanted, "t.value ->> '$.status'")
-    tasks = Sql(
-        "CASE WHEN instr(s.metadata_json, '\"tasks\"') AND json_valid(s.metadata_json) THEN"
-        " EXISTS (SELECT 1 FROM json_each(s.metadata_json, '$.backscroll.tasks') t"
-        f" WHERE t.type = 'object' AND {fits.text}) ELSE 0 END", fits.values)
-    return _joined([*named, tasks], "OR")
+    named = [_fits(of, wanted, of.db.form.fact("s", path)) for path in STATUS_PATHS]
+    word = f"CASE WHEN substr(t.value, 1, 1) = '{{' THEN {of.db.sql.fact('t.value', 'status')} END"
+    return _joined([*named, _any_of(of, wanted, "backscroll.tasks", word)], "OR")
 
 
-def _any_of(wanted: Filter, name: str) -> Sql:
-    """Return whether one of the user's marks of a session fits; few sessions have any."""
-    fits = _fits(wanted, "t.value")
+def _any_of(of: _Asked, wanted: Filter, path: str, value: str = "t.value") -> Sql:
+    """Return whether one of several values of a session fits; few sessions have any.
+
+    Args:
+        of: The store.
+        wanted: What is asked for.
+        path: Where the values are in the session's metadata.
+        value: What of each value ``t.value`` is compared.
+    """
+    sql, column = of.db.sql, "s.metadata_json"
+    key = f"'\"{path.rpartition('.')[2]}\"'"
+    has_any = f"{sql.contains(column, key)} AND {sql.is_json(column)}"
+    values = sql.items(column, path, "t")
+    fits = _fits(
+        of, wanted, value,
+        table=f"(SELECT * FROM chat_sessions s WHERE {has_any}) s CROSS JOIN LATERAL {values}")
     return Sql(
-        f"CASE WHEN instr(s.metadata_json, '\"{name}\"') AND json_valid(s.metadata_json) THEN"
-        f" EXISTS (SELECT 1 FROM json_each(s.metadata_json, '$.user.{name}') t WHERE {fits.text})"
-        " ELSE 0 END", fits.values,
+        f"CASE WHEN {has_any} THEN"
+        f" EXISTS (SELECT 1 FROM {values} WHERE {fits.text}) ELSE FALSE END", fits.values,
     )
 
 
-def _id(db: Database, wanted: Filter) -> Sql:
+def _id(of: _Asked, wanted: Filter) -> Sql:
     value = str(wanted.value)
-    ids = [_fits(wanted, "s.id"), _fits(wanted, db.form.source_id("s"))]
+    ids = [_fits(of, wanted, "s.id"), _fits(of, wanted, of.db.form.source_id("s"))]
     if len(value) >= _SHORTEST_MESSAGE_ID:
         until = value if wanted.operator == "=" else value + _LAST
         ids.append(Sql(
@@ -282,21 +319,19 @@ _STATES: dict[str, Callable[[Database], str]] = {
 }  # fmt: skip
 
 
-def _make_function(connection: sqlite3.Connection) -> None:
-    """Make the function that compares values on a connection that does not have it."""
-    try:
-        connection.execute("SELECT query_fits('id', ':', '', '')").fetchall()
-    except sqlite3.OperationalError:
-        connection.create_function("query_fits", 4, _query_fits, deterministic=True)
+def _function(of: _Asked) -> str:
+    """Return the name of the function that compares values; it is made where it is missing.
 
-
-def _masked_function(connection: sqlite3.Connection, masks: Masks) -> str:
-    """Return the name of the function that compares masked values; there is one a masking."""
-    name = f"masked_fits_{hash(repr(masks.masking)) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+    There is one a masking.
+    """
+    name, function = "query_fits", _query_fits
+    if of.masks is not None:
+        name = f"masked_fits_{hash(repr(of.masks.masking)) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+        function = partial(_masked_fits, of.masks)
     try:
-        connection.execute(f"SELECT {name}('id', ':', '', '')").fetchall()
+        of.db.connection.execute(f"SELECT {name}('id', ':', '', '')").fetchall()
     except sqlite3.OperationalError:
-        connection.create_function(name, 4, partial(_masked_fits, masks), deterministic=True)
+        of.db.file.create_function(name, 4, function, deterministic=True)
     return name
 
 

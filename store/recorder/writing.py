@@ -55,7 +55,8 @@ def _grow_part(data_json: str) -> str:
 
 _INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
 _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
-_LOG_CHANGE = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
+_LOG_CHANGE = (
+    "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
 _TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
 
@@ -220,6 +221,6 @@ def log_change(db: Database, session_id: str, message_id: str | None, at: int) -
     """
     if db.form.name != "own":
         return
-    seq = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).lastrowid or 0
+    (seq,) = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).fetchone()
     if seq % _TRIM_EVERY == 0:
         db.connection.execute(_TRIM_CHANGES, (seq - CHANGES_KEPT,))

@@ -196,7 +196,7 @@ class Verifier:
         if conditions.tools or conditions.calls:
             # Rows of other kinds are left before their JSON is read.
             test = lru_cache(maxsize=1000)(lambda kind: conditions.kind_fits(text(kind) or ""))
-            db.connection.create_function("search_kind", 1, test, deterministic=True)
+            db.file.create_function("search_kind", 1, test, deterministic=True)
             self._kind = " AND search_kind(p.type)"
         self._words, self._phrases = _stored_tests(conditions.terms)
         self.names = file_needles(conditions, self._folders())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import zstandard
 
+from store.engine.connection import Connection
 from store.sources.base.drafts import AttachmentDraft
 from store.sync.jsontext import clean
 from store.system.compression import unpack_frame
@@ -126,7 +126,7 @@ def pack_attachment(draft: AttachmentDraft) -> Attachment:
     )
 
 
-def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[Block]) -> None:
+def write_blocks(connection: Connection, session_id: str, blocks: list[Block]) -> None:
     """Replace a session's stored blocks, writing only what differs.
 
     Args:
@@ -145,7 +145,7 @@ def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[B
 
 
 def _make_stored(
-    connection: sqlite3.Connection,
+    connection: Connection,
     session_id: str,
     stored: Mapping[int, tuple[int, int]],
     blocks: list[Block],
@@ -169,7 +169,7 @@ def _make_stored(
 
 
 def write_blocks_from(
-    connection: sqlite3.Connection, session_id: str, number: int, records: Sequence[bytes]
+    connection: Connection, session_id: str, number: int, records: Sequence[bytes]
 ) -> None:
     """Replace a session's stored records from a number on; earlier ones stay.
 
@@ -197,7 +197,7 @@ def write_blocks_from(
 
 
 def write_attachments(
-    connection: sqlite3.Connection, session_id: str, attachments: list[Attachment]
+    connection: Connection, session_id: str, attachments: list[Attachment]
 ) -> bool:
     """Insert or update attachments; those whose file is gone are kept.
 

@@ -9,7 +9,6 @@ what was stored becomes a copy.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import orjson
 
 from store.conversation.copy_marks import COPY_OF, FOUND_AT
 from store.conversation.gone_marks import GONE, PARTIAL
+from store.engine.connection import Connection
 from store.ids import derived_session_id, derived_tail
 from store.sources.base.one_file import is_named_as_copy, name_order
 from store.sync.blocks import Block
@@ -48,7 +48,7 @@ class ToWrite(NamedTuple):
 
 
 def session_to_write(
-    connection: sqlite3.Connection, prepared: PreparedSession, read_from: Collection[str]
+    connection: Connection, prepared: PreparedSession, read_from: Collection[str]
 ) -> ToWrite | None:
     """Return what to write for a file, or None if it adds nothing.
 
@@ -116,7 +116,7 @@ _NEVER = 1 << 62
 
 
 def _other_copies(
-    connection: sqlite3.Connection, prepared: PreparedSession
+    connection: Connection, prepared: PreparedSession
 ) -> list[tuple[str, str, bool]]:
     """Return id, path, and whether the user marked it, of the stored copies that have a file."""
     rows = connection.execute(
@@ -129,7 +129,7 @@ def _other_copies(
     return [(copy, path, bool(user)) for copy, path, user in rows if is_there(connection, path)]
 
 
-def copies_of(connection: sqlite3.Connection, session_id: str) -> list[str]:
+def copies_of(connection: Connection, session_id: str) -> list[str]:
     """Return the ids of a session's stored copies."""
     rows = connection.execute(
         "SELECT s.id FROM session_links l JOIN chat_sessions s ON s.id = l.session_id"
@@ -140,7 +140,7 @@ def copies_of(connection: sqlite3.Connection, session_id: str) -> list[str]:
 
 
 def _stored_session(
-    connection: sqlite3.Connection, prepared: PreparedSession, path: str
+    connection: Connection, prepared: PreparedSession, path: str
 ) -> PreparedSession:
     """Return a session's stored rows, as they were read from another file.
 
@@ -195,7 +195,7 @@ def _stored_session(
     )  # fmt: skip
 
 
-def _is_preferred(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
+def _is_preferred(connection: Connection, prepared: PreparedSession, path: str) -> bool:
     """Return whether this file, not the stored one, should be the session's file.
 
     The messages are the same, but one file may be truncated within the last answer. Of equal
@@ -217,7 +217,7 @@ def _name(prepared: PreparedSession, found_at: str) -> str:
     return f"{prepared.metadata['source']['id']}\0{found_at}"
 
 
-def _found_at(connection: sqlite3.Connection, prepared: PreparedSession) -> str | None:
+def _found_at(connection: Connection, prepared: PreparedSession) -> str | None:
     """Return the first path of a file that is stored as a copy; None if it is not.
 
     The copy's ids are derived from that path. A moved file, or another copy of one that is gone,
@@ -245,7 +245,7 @@ def _found_at(connection: sqlite3.Connection, prepared: PreparedSession) -> str 
 
 
 def _stored_marks(
-    connection: sqlite3.Connection, session_id: str, *, with_gone: bool = False
+    connection: Connection, session_id: str, *, with_gone: bool = False
 ) -> list[_Mark]:
     """Return the comparison key of each stored message that its source has, in order.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.sync.links import relink_children
@@ -102,7 +102,7 @@ def take_out(database: Database, session_ids: Sequence[str]) -> None:
     in_index.forget(database.path, session_ids)
 
 
-def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) -> None:
+def _delete_facts(connection: Connection, session_ids: Sequence[str]) -> None:
     """Delete the facts about sessions, which can contain parts of their text."""
     for session_id in session_ids:
         connection.execute(

@@ -10,7 +10,6 @@ its source id, or by its text and time.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ import orjson
 
 from store.conversation.copy_marks import naming
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
+from store.engine.connection import Connection
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 from store.sources.base.requests import request_of
 from store.sources.base.titles import FIRST_PROMPT, shortened
@@ -79,7 +79,7 @@ class _Old:
 
 
 def merged(
-    connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool = True
+    connection: Connection, prepared: PreparedSession, *, same_mapping: bool = True
 ) -> Merged:
     """Return a session merged with stored messages that its source no longer has.
 
@@ -126,7 +126,7 @@ def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bo
 
 
 def changed_in_place(
-    connection: sqlite3.Connection, before: PreparedSession, now: PreparedSession
+    connection: Connection, before: PreparedSession, now: PreparedSession
 ) -> bool:
     """Say whether records were replaced and added, each within the message that it was of.
 
@@ -228,7 +228,7 @@ def _kind_of(part_type: str, call_id: str | None) -> str:
     return part_type if call_id is None else f"call {call_id}"
 
 
-def _misses(connection: sqlite3.Connection, prepared: PreparedSession) -> bool:
+def _misses(connection: Connection, prepared: PreparedSession) -> bool:
     ids = {row[0] for row in prepared.messages}
     for (message_id,) in connection.execute(
         "SELECT id FROM chat_messages WHERE session_id = ?", (prepared.id,)
@@ -243,7 +243,7 @@ def _misses(connection: sqlite3.Connection, prepared: PreparedSession) -> bool:
 
 
 def _stored_blocks(
-    connection: sqlite3.Connection, session_id: str
+    connection: Connection, session_id: str
 ) -> dict[int, tuple[int, int]]:
     return {
         first: (count, checksum)
@@ -285,7 +285,7 @@ class _Merge:
     """Compares a stored session with a new reading and merges the two."""
 
     def __init__(
-        self, connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
+        self, connection: Connection, prepared: PreparedSession, *, same_mapping: bool
     ) -> None:
         self._new, self._same_mapping = prepared, same_mapping
         self._connection = connection
@@ -784,7 +784,7 @@ def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None
 
 
 def _keep_title(
-    connection: sqlite3.Connection, prepared: PreparedSession, kept: Sequence[_Old]
+    connection: Connection, prepared: PreparedSession, kept: Sequence[_Old]
 ) -> None:
     """Keep a title that was made from a prompt which the source no longer has."""
     if prepared.metadata.get("title_from") not in (None, FIRST_PROMPT):
@@ -880,7 +880,7 @@ def _with_lost_values(text: str, before: Mapping[str, Any]) -> str:
 
 
 def _numbered(
-    connection: sqlite3.Connection, session_id: str, block: int | None = None
+    connection: Connection, session_id: str, block: int | None = None
 ) -> Iterable[tuple[int, bytes]]:
     """Yield the stored records of a session with their numbers.
 
@@ -898,7 +898,7 @@ def _numbered(
 
 
 def _stored_messages(
-    connection: sqlite3.Connection, session_id: str, digests: Mapping[int, bytes]
+    connection: Connection, session_id: str, digests: Mapping[int, bytes]
 ) -> list[_Old]:
     """Return the stored messages of a session in order."""
     parts: dict[str, list[PartTuple]] = {}

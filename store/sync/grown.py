@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from store.engine.connection import Connection
 from store.sync.gone import changed_in_place, grew, misses_parts
 from store.sync.session_rows import PreparedSession
 
@@ -14,7 +14,7 @@ MOST_MESSAGES = 500
 
 
 def what_differs(
-    connection: sqlite3.Connection, now: PreparedSession, before: PreparedSession
+    connection: Connection, now: PreparedSession, before: PreparedSession
 ) -> PreparedSession | None:
     """Return the session with only the messages and attachments that may differ.
 
@@ -55,7 +55,7 @@ def what_differs(
 
 
 def _only_grew(
-    connection: sqlite3.Connection,
+    connection: Connection,
     now: PreparedSession,
     before: PreparedSession,
     ends: Collection[str],

@@ -7,12 +7,12 @@ is kept while the library has the parent.
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
 
+from store.engine.connection import Connection
 from store.sync.jsontext import json_text
 from store.sync.server_places import is_there
 from store.sync.session_rows import PreparedSession
@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 
 
 def with_known_lineage(
-    connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
+    connection: Connection, prepared: PreparedSession, *, same_mapping: bool
 ) -> PreparedSession:
     """Return a session with its stored parent where the reading has none or knows less.
 
@@ -82,7 +82,7 @@ def with_known_lineage(
     return _marked(found, marks) if marks else found
 
 
-def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
+def _known(connection: Connection, session_id: str) -> _Known | None:
     """Return the stored lineage; None if there is none or the parent is not in the store."""
     row = connection.execute(
         "SELECT l.parent_id, l.parent_message, json_extract(s.metadata_json, '$.lineage'),"
@@ -98,14 +98,14 @@ def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
     return _Known(row[0], row[1], lineage, row[3]) if "parent_source_id" in lineage else None
 
 
-def _parent_of(connection: sqlite3.Connection, session_id: str) -> str | None:
+def _parent_of(connection: Connection, session_id: str) -> str | None:
     row = connection.execute(
         "SELECT parent_id FROM session_links WHERE session_id = ?", (session_id,)
     ).fetchone()
     return None if row is None else str(row[0])
 
 
-def _inherited(connection: sqlite3.Connection, session_id: str) -> dict[str, str]:
+def _inherited(connection: Connection, session_id: str) -> dict[str, str]:
     """Return the source id of each stored copy with that of its original."""
     return dict(
         connection.execute(

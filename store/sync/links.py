@@ -7,13 +7,13 @@ whenever either side is written.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import orjson
 
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.exports.noting import note_imported
 from store.ids import derived_session_id
@@ -91,7 +91,7 @@ class ContinuedFork:
     marks: dict[str, object]
 
 
-def continued_fork(connection: sqlite3.Connection, session_id: str) -> ContinuedFork | None:
+def continued_fork(connection: Connection, session_id: str) -> ContinuedFork | None:
     """Return the fork that a session continues; None if it does not continue a fork."""
     row = connection.execute(
         "SELECT f.id, f.parent_id, f.parent_message_id, f.metadata_json FROM exported_sessions e"
@@ -111,7 +111,7 @@ def continued_fork(connection: sqlite3.Connection, session_id: str) -> Continued
     return ContinuedFork(row[0], row[1], row[2], title if isinstance(title, str) else None, marks)
 
 
-def archive_continued_fork(connection: sqlite3.Connection, session_id: str, now: int) -> str | None:
+def archive_continued_fork(connection: Connection, session_id: str, now: int) -> str | None:
     """Archive the fork that a new session continues, so that lists show only one of them.
 
     Args:
@@ -165,7 +165,7 @@ def _title_before(database: Database, session_id: str) -> str | None:
     return row[0] if row is not None and isinstance(row[0], str) else None
 
 
-def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
+def resolve(connection: Connection, prepared: PreparedSession) -> Links:
     """Return the links of a session that is about to be written, resolved to store ids."""
     if prepared.parent_id is None:
         return Links()
@@ -179,7 +179,7 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     return _without_loop(connection, (prepared.created_at, prepared.id), found)
 
 
-def stored_links(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
+def stored_links(connection: Connection, prepared: PreparedSession) -> Links:
     """Return a session's stored links if its references are unchanged, else resolve them."""
     row = connection.execute(
         "SELECT s.parent_id, s.parent_message_id, l.pending FROM session_links l "
@@ -192,7 +192,7 @@ def stored_links(connection: sqlite3.Connection, prepared: PreparedSession) -> L
     return Links(row[0], row[1], pending=bool(row[2]))
 
 
-def save(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
+def save(connection: Connection, prepared: PreparedSession, links: Links) -> None:
     """Store what a session refers to, for when its parent is written.
 
     Args:
@@ -227,7 +227,7 @@ def _kind_of(prepared: PreparedSession) -> str | None:
 
 
 def relink_children(
-    connection: sqlite3.Connection, parent_id: str, *, only_pending: bool
+    connection: Connection, parent_id: str, *, only_pending: bool
 ) -> dict[str, list[str]]:
     """Update the links of a session's children after it was written or removed.
 
@@ -252,7 +252,7 @@ def relink_children(
     return changed
 
 
-def with_call(connection: sqlite3.Connection, prepared: PreparedSession) -> PreparedSession:
+def with_call(connection: Connection, prepared: PreparedSession) -> PreparedSession:
     """Return a new subagent's session with the call that names it, if its parent is stored.
 
     As ``relink_calls`` does for a parent that is read later.
@@ -278,7 +278,7 @@ def with_call(connection: sqlite3.Connection, prepared: PreparedSession) -> Prep
     return prepared
 
 
-def relink_calls(connection: sqlite3.Connection, parent: PreparedSession) -> list[str]:
+def relink_calls(connection: Connection, parent: PreparedSession) -> list[str]:
     """Link subagents to the calls that started them, if they were read before those.
 
     Args:
@@ -334,7 +334,7 @@ def _child_of(text: str) -> str | None:
 
 
 def follow_moved(
-    connection: sqlite3.Connection, session_id: str, moved: Mapping[str, str]
+    connection: Connection, session_id: str, moved: Mapping[str, str]
 ) -> None:
     """Update message ids in the user's forks and labels after they changed.
 
@@ -367,7 +367,7 @@ def follow_moved(
 
 
 def _relink(
-    connection: sqlite3.Connection, child_id: str, parent_id: str, parent_message: str | None
+    connection: Connection, child_id: str, parent_id: str, parent_message: str | None
 ) -> list[str] | None:
     copies = connection.execute(
         "SELECT id, metadata_json, json_extract(metadata_json, '$.source.inherited_from') "
@@ -400,7 +400,7 @@ def _relink(
     return [row[1] for row in updates] if moved or updates else None
 
 
-def _without_loop(connection: sqlite3.Connection, child: tuple[int, str], found: Links) -> Links:
+def _without_loop(connection: Connection, child: tuple[int, str], found: Links) -> Links:
     """Return links without cycles: no session becomes its own ancestor.
 
     If files describe a cycle of parents, its oldest session gets no parent.
@@ -440,7 +440,7 @@ def _with_original(metadata: dict[str, object], original: str | None) -> dict[st
 
 
 def _look_up(
-    connection: sqlite3.Connection,
+    connection: Connection,
     parent_id: str,
     parent_message: str | None,
     copied: set[str],

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from store.engine import transactions
+from store.engine.connection import Connection
 from store.errors import StoreError
 from store.system.stopping import Stop
 
@@ -159,7 +159,7 @@ def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[],
 
 
 def transaction(
-    connection: sqlite3.Connection, store: Path
+    connection: Connection, store: Path
 ) -> contextlib.AbstractContextManager[None]:
     """Return a transaction that waits up to ``LOCK_PATIENCE_S`` for other writers.
 

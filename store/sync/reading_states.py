@@ -231,9 +231,9 @@ def save(database: Database, job: Job, state: State | None, stored: str) -> None
     if state.id is None:
         state.id = connection.execute(
             "INSERT INTO reading_states(kind, root, key, state_json, context) "
-            "VALUES (?, ?, ?, ?, ?)",
+            "VALUES (?, ?, ?, ?, ?) RETURNING id",
             (*where, text, context),
-        ).lastrowid
+        ).fetchone()[0]
     else:
         connection.execute(
             "UPDATE reading_states SET state_json = ?, context = ? WHERE id = ?",

@@ -8,8 +8,8 @@ by the identifier of its cluster, its name, and the schema of its tables.
 from __future__ import annotations
 
 import os
-import sqlite3
 
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.engine.server_url import MARK, ServerTrouble, ServerUrl, server_url
 from store.sources.base.one_file import is_one_file
@@ -74,14 +74,14 @@ def is_settled(database: Database, source: Source, url: ServerUrl) -> bool:
     )  # fmt: skip
 
 
-def is_there(connection: sqlite3.Connection, path: str) -> bool:
+def is_there(connection: Connection, path: str) -> bool:
     """Return whether a session's file exists, or the library knows the server of its place."""
     if server_url(path) is None:
         return os.path.exists(path)
     return _identity_of(connection, path) is not None
 
 
-def is_one_place(connection: sqlite3.Connection, one: str, other: str) -> bool:
+def is_one_place(connection: Connection, one: str, other: str) -> bool:
     """Return whether two paths lead to one file, or two URLs to one database.
 
     Args:
@@ -105,7 +105,7 @@ def _identity(source: Source, url: ServerUrl) -> str | None:
         return None
 
 
-def _place_of(connection: sqlite3.Connection, identity: str, url: ServerUrl) -> str:
+def _place_of(connection: Connection, identity: str, url: ServerUrl) -> str:
     """Return the name of a database that the URL leads to."""
     row = connection.execute(
         "SELECT place FROM source_servers WHERE identity = ? ORDER BY rowid LIMIT 1", (identity,)
@@ -138,14 +138,14 @@ def _note(database: Database, kind: str, url: ServerUrl, identity: str, place: s
                 )
 
 
-def _has_table(connection: sqlite3.Connection) -> bool:
+def _has_table(connection: Connection) -> bool:
     """Return whether a library has the table; one of an older version has not."""
     return connection.execute(
         "SELECT 1 FROM sqlite_master WHERE name = 'source_servers'"
     ).fetchone() is not None  # fmt: skip
 
 
-def _identity_of(connection: sqlite3.Connection, path: str) -> str | None:
+def _identity_of(connection: Connection, path: str) -> str | None:
     if server_url(path) is None:
         return None
     row = connection.execute(

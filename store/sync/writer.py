@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import orjson
 
 from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
 from store.conversation.outline_marks import is_outline
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.rows import UNKNOWN_MODEL
@@ -255,7 +255,7 @@ def _write_added(
 
 
 def _renamed(
-    connection: sqlite3.Connection, prepared: PreparedSession, stored: frozenset[str]
+    connection: Connection, prepared: PreparedSession, stored: frozenset[str]
 ) -> dict[str, str]:
     """Return missing stored messages with the new messages that have their records."""
     missing = sorted(stored - {row[0] for row in prepared.messages})
@@ -279,7 +279,7 @@ def _numbers_in(records_json: str) -> list[int]:
     return [number for group in orjson.loads(records_json) for number in group]
 
 
-def _stored_from(connection: sqlite3.Connection, prepared: PreparedSession) -> frozenset[str]:
+def _stored_from(connection: Connection, prepared: PreparedSession) -> frozenset[str]:
     """Return the ids of stored messages from the session's first new one on."""
     if not prepared.messages:
         return frozenset()
@@ -388,13 +388,13 @@ class _Known:
 
 
 def _has_moved(
-    connection: sqlite3.Connection, known: _Known | None, prepared: PreparedSession
+    connection: Connection, known: _Known | None, prepared: PreparedSession
 ) -> bool:
     before = known.path if known is not None else None
     return bool(before) and before != prepared.path and not is_there(connection, str(before))
 
 
-def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
+def _in_store(connection: Connection, session_id: str) -> _Known | None:
     row = connection.execute(
         "SELECT json_extract(metadata_json, '$.source') FROM chat_sessions WHERE id = ?",
         (session_id,),

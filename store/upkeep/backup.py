@@ -57,7 +57,7 @@ def back_up(
         StoreError: The store is damaged, or the disk full.
     """
     refuse_own(database.path, path)
-    return write_snapshot(database.connection, path, replace=replace, progress=progress)
+    return write_snapshot(database.file, path, replace=replace, progress=progress)
 
 
 def refuse_own(store: Path, path: Path) -> None:

@@ -91,7 +91,7 @@ def vacuum(database: Database, progress: Progress = no_progress) -> Vacuumed:
         raise StoreError(
             f"a vacuum of {database.path} may need {room:,} bytes on its disk, and"
             f" {free:,} are free; free some space and try again")
-    connection = database.connection
+    connection = database.file
     try:
         with told(connection, progress, "copying"):
             connection.execute("VACUUM")

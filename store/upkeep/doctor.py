@@ -167,7 +167,7 @@ def examine(
 
 
 def _integrity(patient: Patient) -> Iterator[Finding]:
-    connection = patient.database.connection
+    connection = patient.database.file
     problems = (
         [row[0] for row in patient.rows(f"PRAGMA quick_check({_MOST})") if row[0] != "ok"]
         if patient.quick else integrity_of(connection, most=_MOST)

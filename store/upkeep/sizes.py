@@ -127,7 +127,7 @@ def sizes(database: Database, progress: Progress = no_progress) -> Sizes:
         database: The store.
         progress: Told while rows are counted.
     """
-    connection = database.connection
+    connection = database.file
     pragmas = {name: value for name in PRAGMAS for value in _pragma(connection, name)}
     with told(connection, progress, "checking"):
         rows = row_counts(connection)

@@ -155,13 +155,14 @@ def record(
     _drop_undone(db, where)
     cursor = db.connection.execute(
         f"INSERT INTO {where}.verb_log(verb, session_id, summary, edits_json, created_session,"
-        " created_fingerprint, state, logged_at) VALUES ($1, $2, $3, $4, $5, $6, 'done', $7)",
+        " created_fingerprint, state, logged_at) VALUES ($1, $2, $3, $4, $5, $6, 'done', $7)"
+        " RETURNING seq",
         {
             "1": verb, "2": session_id, "3": summary, "4": edits_json,
             "5": created_session, "6": created_fingerprint, "7": now,
         },
     )  # fmt: skip
-    return int(cursor.lastrowid or 0)
+    return int(cursor.fetchone()[0])
 
 
 def _drop_undone(db: Database, where: str) -> None:

@@ -94,7 +94,7 @@ def _parts(count: int) -> Iterator[Row]:
 
 def write(path: Path, count: int) -> None:
     """Write the store to a new file; its indexes are made after its rows."""
-    connection = open_database(path, create=True).connection
+    connection = open_database(path, create=True).file
     connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     indexes = connection.execute(
         "SELECT name, sql FROM sqlite_master"

@@ -284,7 +284,7 @@ def needles(parts: int) -> dict[str, str]:
 
 def write(path: Path, parts: int) -> None:
     """Write the store to a new file; its indexes are made after its rows."""
-    connection = open_database(path, create=True).connection
+    connection = open_database(path, create=True).file
     connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     indexes = connection.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
@@ -311,7 +311,7 @@ def texts(path: Path) -> Iterator[str]:
     """Yield the texts of the store that are searched."""
     from store.search.text import decode_part, sections
 
-    connection = open_database(path, write=False).connection
+    connection = open_database(path, write=False).file
     for kind, data in connection.execute("SELECT type, data_json FROM chat_parts"):
         for section in sections(decode_part(kind, data), "user", None):
             yield section.text

@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     talk.message("user", text("Two"))
     talk.message("assistant", call("Edit", {"file_path": "a.py", "old_string": "one",
                                             "new_string": "two"}))
-    database.connection.commit()
+    database.file.commit()
     database.close()
     return path
 

@@ -27,7 +27,7 @@ def recorded(db: Database, session: str = SESSION, **playing: Any) -> tuple[dict
     """Return the header and the events of a recording."""
     made = prepare(db, session, FORMATS["asciicast"], playing=Playing(**playing))
     header, *events = (json.loads(line) for line in "".join(made.pieces()).splitlines())
-    db.connection.rollback()
+    db.file.rollback()
     return header, events
 
 

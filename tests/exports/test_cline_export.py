@@ -109,7 +109,7 @@ def test_a_folder_gets_the_whole_session(talk: Talk, tmp_path: Path) -> None:
     session = talk.session("Hello", workspace_root="/w")
     talk.message(session, "user", "hello")
     talk.message(session, "assistant", "hi")
-    talk.db.connection.commit()
+    talk.db.file.commit()
     folder = tmp_path / "sessions"
     folder.mkdir()
     export = prepare(talk.db, session, FORMATS["cline"])

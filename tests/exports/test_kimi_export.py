@@ -112,7 +112,7 @@ def test_a_folder_gets_the_whole_session(library: Database, tmp_path: Path) -> N
     export = prepare(library, derived_session_id("kimi", PLAIN), FORMATS["kimi"])
     path = export.path_in(tmp_path / "wd_api")
     export.write(path)
-    library.connection.rollback()
+    library.file.rollback()
     assert export.reading.remarks == []
     draft = only(KimiSource(), tmp_path)
     assert (draft.source_id, Path(draft.path)) == (export.reading.agent_id, path)
@@ -127,7 +127,7 @@ def test_a_file_alone_says_what_it_needs(talk: Talk, tmp_path: Path) -> None:
     session = talk.session()
     talk.message(session, "user", "hello")
     talk.message(session, "assistant", "hi")
-    talk.db.connection.commit()
+    talk.db.file.commit()
     export = prepare(talk.db, session, FORMATS["kimi"])
     export.write(tmp_path / "wire.jsonl")
     assert [path.name for path in tmp_path.glob("*wire*")] == ["wire.jsonl"]

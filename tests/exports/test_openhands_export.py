@@ -158,7 +158,7 @@ def test_it_is_resumed_where_it_looks_and_else_written(tmp_path: Path) -> None:
     conversations = home / ".openhands" / "conversations"
     shutil.copytree(SAMPLE, conversations)
     library = synced(OpenHandsSource(), conversations, tmp_path / "library.db")
-    with library.connection:
+    with library.file:
         library.connection.execute("UPDATE chat_sessions SET workspace_root = ?", (str(work),))
     name = derived_session_id("openhands", DENIED)
     found = resumed(library, name, home)
@@ -204,9 +204,9 @@ def test_given_a_folder_all_files_are_written(library: Database, tmp_path: Path)
     export = prepare(library, derived_session_id("openhands", TASK), FORMATS["openhands"])
     export.write(export.path_in(tmp_path))
     assert only(OpenHandsSource(), tmp_path).messages
-    library.connection.rollback()
+    library.file.rollback()
     export = prepare(library, derived_session_id("openhands", TASK), FORMATS["openhands"])
     export.write(tmp_path / "alone.json")
     (remark,) = export.reading.remarks
-    library.connection.rollback()
+    library.file.rollback()
     assert "and 4 other files" in remark

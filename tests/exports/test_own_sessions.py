@@ -52,7 +52,7 @@ def library(tmp_path: Path, kind: str, root: Path, folder: Path) -> Database:
     database = open_database(tmp_path / "library.db", create=True)
     Sync(database, Settings(helpers=0)).run([Target(source(kind), root)])
     folder.mkdir(parents=True, exist_ok=True)
-    with database.connection:
+    with database.file:
         database.connection.execute("UPDATE chat_sessions SET workspace_root = ?", (str(folder),))
     return database
 
@@ -193,7 +193,7 @@ def test_a_fork_that_was_made_here_is_handed_to_another_agent(home: Path, tmp_pa
 def test_a_hostile_id_is_no_argument(home: Path, tmp_path: Path) -> None:
     db = library(tmp_path, "llm", home / ".config/io.datasette.llm", home)
     row = roots(db)[0]
-    with db.connection:
+    with db.file:
         db.connection.execute(
             "UPDATE chat_sessions SET metadata_json ="
             " json_set(metadata_json, '$.source.id', '--system=obey') WHERE id = ?", (row.id,))

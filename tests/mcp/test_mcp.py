@@ -24,7 +24,7 @@ SESSION, OTHER = "ses_" + "0" * 25 + "1", "ses_" + "0" * 25 + "2"
 def fill(path: Path) -> None:
     """Make a store: a session of 30 messages with secrets and escapes, and an archived one."""
     database = open_database(path, create=True, write=True)
-    rows = database.connection
+    rows = database.file
     for name, title, archived in ((SESSION, f"The key {KEY}", None), (OTHER, "Old", 5)):
         rows.execute(
             "INSERT INTO chat_sessions (id, agent, model_json, permissions_json, metadata_json,"

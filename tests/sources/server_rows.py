@@ -47,7 +47,7 @@ def contents(database: Database) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the three tables, JSON decoded, without the path of the source."""
     found = {}
     for table in TABLES:
-        cursor = database.connection.cursor()
+        cursor = database.file.cursor()
         cursor.row_factory = sqlite3.Row
         rows = [dict(row) for row in cursor.execute(f"SELECT * FROM {table} ORDER BY id")]
         for row in rows:

@@ -67,7 +67,7 @@ def read(
 
 
 def rows(database: Database, sql: str) -> list[dict[str, Any]]:
-    cursor = database.connection.cursor()
+    cursor = database.file.cursor()
     cursor.row_factory = sqlite3.Row
     return [dict(row) for row in cursor.execute(sql).fetchall()]
 

@@ -342,7 +342,7 @@ def test_nothing_secret_of_the_state_is_kept(talk: Talk, tmp_path: Path) -> None
     talk.prompt(text("go"))
     database = open_database(tmp_path / "library.db", create=True)
     Sync(database).run([Target(OpenHandsSource(), talk.root)])
-    dump = "\n".join(database.connection.iterdump())
+    dump = "\n".join(database.file.iterdump())
     assert "/w" in dump and "sk-secret" not in dump
     database.close()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from store.config import Config
+from store.engine.server.words import reason
 from store.errors import StoreError
 from store.ids import derived_session_id
 from store.sources.base.servers import connection
-from store.sources.base.servers.connection import reason
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.registry import all_sources

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from store.engine.server.login import login_of
 from store.engine.server_url import ServerTrouble
 from store.errors import StoreError
-from store.sources.base.servers.parameters import login_of
 from store.sources.hub import HubSource
 from tests.sources.postgres_server import GUARDED, PASSWORD, Database
 from tests.sources.server_rows import drafts_of, url_of

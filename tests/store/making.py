@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine import schema
+from store.engine.connection import Connection
 from store.engine.database import Database, open_database
 from store.queries import sessions
 
@@ -47,13 +48,13 @@ def grida(path: Path) -> Path:
     return path
 
 
-def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
+def _insert(connection: Connection, table: str, row: dict[str, Any]) -> None:
     names = ", ".join(f'"{name}"' for name in row)
     places = ", ".join("?" * len(row))
     connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", list(row.values()))
 
 
-def add_session(connection: sqlite3.Connection, id: str, at: float = 0, **more: Any) -> str:
+def add_session(connection: Connection, id: str, at: float = 0, **more: Any) -> str:
     row: dict[str, Any] = {
         "id": id, "agent": "claude", "workspace_root": "/w", "model_json": "{}",
         "metadata_json": "{}", "created_at": at, "updated_at": at,
@@ -63,7 +64,7 @@ def add_session(connection: sqlite3.Connection, id: str, at: float = 0, **more: 
 
 
 def add_message(
-    connection: sqlite3.Connection, session: str, id: str, at: int, **more: Any
+    connection: Connection, session: str, id: str, at: int, **more: Any
 ) -> str:
     row: dict[str, Any] = {
         "id": id, "session_id": session, "role": "user", "metadata_json": "{}",
@@ -74,7 +75,7 @@ def add_message(
 
 
 def add_part(
-    connection: sqlite3.Connection, session: str, message: str, id: str, index: int, **more: Any
+    connection: Connection, session: str, message: str, id: str, index: int, **more: Any
 ) -> str:
     row: dict[str, Any] = {
         "id": id, "message_id": message, "session_id": session, "index": index, "type": "text",

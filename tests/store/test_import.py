@@ -76,11 +76,11 @@ def test_many_sessions_in_one_file_and_twice(
     file.write_text("".join(exported(demo, name) for name in ids), encoding="utf-8")
     assert [result.outcome for result in outcomes(target, file)] == ["added"] * 5
     changes = count(target, "changes")
-    before = list(target.connection.iterdump())
+    before = list(target.file.iterdump())
     again = outcomes(target, file)
     assert [result.outcome for result in again] == ["unchanged"] * 5
     assert count(target, "changes") == changes == 5
-    assert list(target.connection.iterdump()) == before
+    assert list(target.file.iterdump()) == before
 
 
 def line(kind: str, **row: Any) -> str:

@@ -107,9 +107,9 @@ def test_branches_are_the_parent_and_its_children_not_the_family(talk: Talk) -> 
     assert siblings(talk.db, one) == [root, one, two]
     assert siblings(talk.db, below) == [one, below]
     read: list[str] = []
-    talk.db.connection.set_trace_callback(read.append)
+    talk.db.file.set_trace_callback(read.append)
     siblings(talk.db, below)
-    talk.db.connection.set_trace_callback(None)
+    talk.db.file.set_trace_callback(None)
     assert not any("RECURSIVE" in sql for sql in read)
 
 

@@ -91,7 +91,7 @@ def try_to_fork(database: Database, session: str) -> None:
         "SELECT id FROM chat_messages WHERE session_id = ? ORDER BY created_at DESC", (session,)
     ).fetchone()
     now = system_clock()
-    with database.connection:
+    with database.file:
         database.connection.execute("BEGIN IMMEDIATE")
         fork(database, session, message, ids=IdMinter(system_clock), now=now)
 
@@ -305,7 +305,7 @@ def test_a_session_that_moves_without_a_process_is_run_where_none_is_seen(
     assert found.look() == [(session, None)]
     assert doing(database, session, now).state == "interrupted"
     now += 1_000
-    with database.connection as connection:
+    with database.file as connection:
         connection.execute("UPDATE chat_sessions SET updated_at = ?", (now,))
     found.moved([session])
     for _ in range(3):

@@ -22,7 +22,7 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """Fifty messages, always two of one time, whose ids go the other way round."""
     path = (own if request.param == "own" else contract)(tmp_path / "s.db")
     database = open_database(path)
-    connection = database.connection
+    connection = database.file
     connection.execute("BEGIN")
     for session in ("s", "other"):
         add_session(connection, session)
@@ -266,7 +266,7 @@ class TestEveryRowIsReturned:
 @pytest.mark.parametrize("analysed", [False, True])
 def test_no_page_of_ours_is_scanned_or_sorted(tmp_path: Path, analysed: bool) -> None:
     database = open_database(own(tmp_path / "s.db"))
-    connection = database.connection
+    connection = database.file
     connection.execute("BEGIN")
     for session in ("s", "t"):
         add_session(connection, session)
@@ -296,10 +296,10 @@ def test_no_page_of_ours_is_scanned_or_sorted(tmp_path: Path, analysed: bool) ->
 @pytest.mark.parametrize("form", ["contract", "grida"])
 def test_a_page_of_a_host_uses_the_best_of_its_indexes(tmp_path: Path, form: str) -> None:
     database = open_database((contract if form == "contract" else grida)(tmp_path / "s.db"))
-    steps = plan(database.connection, messages.walk_sql(database, "<", placed=True))
+    steps = plan(database.file, messages.walk_sql(database, "<", placed=True))
     assert "session_created (session_id=? AND created_at<?)" in steps[0]
     assert steps[1:] == ["USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"]
-    (parts,) = plan(database.connection, messages.parts_sql(10))
+    (parts,) = plan(database.file, messages.parts_sql(10))
     assert "message_index (message_id=?)" in parts
     database.close()
 

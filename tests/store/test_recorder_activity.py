@@ -105,9 +105,9 @@ def test_a_queued_message_is_seen(own_talk: Talk) -> None:
 def test_the_pages_query_walks_indexes_only(talk: Talk) -> None:
     recording, _ = record(talk.db, [{"type": "start"}])
     seen: list[str] = []
-    talk.db.connection.set_trace_callback(seen.append)
+    talk.db.file.set_trace_callback(seen.append)
     unsettled_of(talk.db, [recording.session_id])
-    talk.db.connection.set_trace_callback(None)
+    talk.db.file.set_trace_callback(None)
     assert len(seen) == 3 and all("json_each" in sql for sql in seen)
     for sql in seen:
         plan = talk.db.connection.execute("EXPLAIN QUERY PLAN " + sql).fetchall()

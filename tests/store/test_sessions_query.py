@@ -54,7 +54,7 @@ def fill(connection: sqlite3.Connection) -> None:
 def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     path = (own if request.param == "own" else contract)(tmp_path / "s.db")
     database = open_database(path)
-    fill(database.connection)
+    fill(database.file)
     yield database
     database.close()
 
@@ -120,7 +120,7 @@ def test_no_list_of_ours_is_scanned_or_sorted(
     tmp_path: Path, archived: Archived, before: tuple[int, str] | None, analysed: bool
 ) -> None:
     database = open_database(own(tmp_path / "s.db"))
-    fill(database.connection)
+    fill(database.file)
     if analysed:
         database.connection.execute("ANALYZE")
     for chosen in COMBINED:

@@ -176,8 +176,8 @@ def test_nothing_is_told_of_a_forgotten_session(database: Database, tmp_path: Pa
 def test_facts_are_found_by_their_name(database: Database) -> None:
     """Without its hint SQLite reads all facts of the kind, once for each unit that asks."""
     asked: list[str] = []
-    database.connection.set_trace_callback(asked.append)
+    database.file.set_trace_callback(asked.append)
     StoredLibrary(database, "kind").facts("name")
-    database.connection.set_trace_callback(None)
+    database.file.set_trace_callback(None)
     plan = database.connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()
     assert "name=?" in plan[0][3]

@@ -11,7 +11,7 @@ from tui.inspector.pane import InspectorPane
 
 async def test_the_inspector_shows_no_part_of_the_session_before(tmp_path: Path) -> None:
     path = make_store(tmp_path / "s.db", [Said("user", [text("hello")])])
-    with open_database(path).connection as connection:
+    with open_database(path).file as connection:
         connection.execute(
             "INSERT INTO chat_sessions (id, agent, model_json, metadata_json, created_at,"
             " updated_at) SELECT 'ses_empty', agent, model_json, '{\"title\":\"Never used\"}', ?, ?"

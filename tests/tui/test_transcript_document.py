@@ -170,14 +170,14 @@ def test_the_first_window_and_rows_by_key_need_no_scan_and_no_sort(tmp_path: Pat
     make_store(tmp_path / "s.db", long_talk(40))
     database = open_database(tmp_path / "s.db", write=False)
     said: list[str] = []
-    database.connection.set_trace_callback(said.append)
+    database.file.set_trace_callback(said.append)
     windows.opening(database, SESSION, "ses_parent", None, at_end=True)
     windows.opening(database, SESSION, None, message_id(30), at_end=False)
     queries.rows_of(database, [(message_id(3), 0, 2)])
     queries.extent(database, SESSION)
     queries.last_usage(database, SESSION)
     queries.matches(database, [message_id(3), message_id(5)], "word")
-    database.connection.set_trace_callback(None)
+    database.file.set_trace_callback(None)
     assert len(said) > 10
     for sql in set(said):
         plan = [row[3] for row in database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     with store_for_reading(options) as opened, showing() as shown:
         database = needs_store(opened)
         if options.dry_run:
-            made = Snapshot(path, size_on_disk(database.path), row_counts(database.connection),
+            made = Snapshot(path, size_on_disk(database.path), row_counts(database.file),
                             database.form.version)
         else:
             try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
+from store.engine.server.login import quoted
 from store.sources.base.databases import Row
 
 Decode = Callable[[bytes], object]
@@ -65,11 +66,6 @@ def statement(sql: str, columns: Sequence[Column]) -> str:
             value = f"to_json({value})"
         listed.append(f"textsend(CAST({value} AS text))")
     return f"SELECT {', '.join(listed)} FROM ({sql}) AS q"
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _decoder(column: Column) -> Decode:

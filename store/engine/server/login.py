@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl
-from store.sources.base.servers.values import quoted
 from store.system.paths import expanded, read_regular
 
 _UNVERIFIED = "no-verify"
@@ -85,6 +84,11 @@ def login_of(url: ServerUrl) -> Login:
     return Login(
         arguments, path or found.get("search_path", ""), bool(password), password or "",
     )  # fmt: skip
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def url_address(url: ServerUrl) -> str:

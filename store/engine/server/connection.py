@@ -1,0 +1,333 @@
+"""A connection to PostgreSQL that fulfils ``store.engine.connection.Connection``.
+
+The driver is asynchronous; each connection has an event loop of its own, which runs in the
+calling thread for the time of a statement. A hop to a loop in another thread costs 0.3 ms, this
+0.06 ms, about as much as SQLite's pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+from store.engine.connection import Parameters
+from store.engine.server.errors import interrupted, is_lost, mapped
+from store.engine.server.login import Login, login_of
+from store.engine.server.statements import Turned, turned
+from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
+from store.engine.server_url import ServerTrouble, ServerUrl
+
+APPLICATION = "backscroll"
+CONNECT_S = 5.0
+ANSWER_S = 60.0
+CLOSE_S = 0.5
+BUSY_S = 5
+"""As SQLite's ``busy_timeout`` in the contract."""
+_KEPT = 500
+"""Statements that are kept prepared."""
+_WRITERS_LOCK = 0x42534352
+"""Key of the advisory lock that a writer holds for its transaction, as SQLite has one writer."""
+BEGIN_WRITING = (
+    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s';"
+    f" SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"
+)
+_NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
+_TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
+_WHOLE = frozenset(("int2", "int4", "int8"))
+T = TypeVar("T")
+
+
+class ServerCursor:
+    """Fulfils ``store.engine.connection.Cursor``: rows that are fetched."""
+
+    __slots__ = ("_at", "_rows", "description", "rowcount")
+
+    def __init__(
+        self, rows: list[tuple[Any, ...]], rowcount: int = -1,
+        description: Sequence[tuple[str]] | None = None,
+    ) -> None:
+        """Take what a statement found.
+
+        Args:
+            rows: The rows.
+            rowcount: How many rows a change wrote.
+            description: The names of the columns.
+        """
+        self._rows, self._at = rows, 0
+        self.rowcount, self.description = rowcount, description
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        if self._at >= len(self._rows):
+            return None
+        self._at += 1
+        return self._rows[self._at - 1]
+
+    def fetchmany(self, size: int, /) -> list[Any]:
+        """Return some of the rows that are left."""
+        rows = self._rows[self._at : self._at + size]
+        self._at += len(rows)
+        return rows
+
+    def close(self) -> None:
+        """Leave the rows that are left."""
+        self._at = len(self._rows)
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        rows = self._rows[self._at :] if self._at else self._rows
+        self._at = len(self._rows)
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through the rows that are left."""
+        while (row := self.fetchone()) is not None:
+            yield row
+
+
+class _Statement:
+    """A statement that the server has prepared."""
+
+    __slots__ = ("_converters", "columns", "prepared", "turned")
+
+    def __init__(self, turned: Turned, prepared: Any) -> None:
+        self.turned, self.prepared = turned, prepared
+        self._converters = [_converter(each.name) for each in prepared.get_parameters()]
+        attributes = prepared.get_attributes()
+        self.columns = [(each.name,) for each in attributes] if attributes else None
+
+    def values(self, given: Parameters) -> list[object]:
+        found = self.turned.values(given)
+        return [
+            value if value is None else convert(value)
+            for convert, value in zip(self._converters, found, strict=True)
+        ]
+
+
+def _converter(kind: str) -> Callable[[Any], object]:
+    """Return what makes a value fit a parameter, as SQLite takes any value for any column."""
+    if kind in _TEXTS:
+        return _as_text
+    if kind in _WHOLE:
+        return _as_whole
+    return bytes if kind == "bytea" else _as_it_is
+
+
+def _as_text(value: Any) -> object:
+    if type(value) is str:
+        # A text of PostgreSQL cannot hold it; JSON writes it in another way.
+        return value.replace("\0", "�") if "\0" in value else value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "replace").replace("\0", "�")
+    return str(int(value) if isinstance(value, bool) else value)
+
+
+def _as_whole(value: Any) -> object:
+    return value if type(value) is int else int(value)
+
+
+def _as_it_is(value: Any) -> object:
+    return value
+
+
+class ServerConnection:
+    """A connection, used by one thread at a time.
+
+    Attributes:
+        url: The database.
+        schemas: Names of the store's tables, and what they are called on the server.
+        version: The server's major version.
+        total_changes: How many rows it has written.
+    """
+
+    def __init__(self, url: ServerUrl) -> None:
+        """Connect.
+
+        Args:
+            url: The database.
+
+        Raises:
+            ServerTrouble: The server cannot be reached, or the driver is missing.
+        """
+        self.url = url
+        self.schemas: Mapping[str, str] = {}
+        self.total_changes = 0
+        self._loop = asyncio.new_event_loop()
+        self._task: asyncio.Task[Any] | None = None
+        self._statements: OrderedDict[str, _Statement] = OrderedDict()
+        login = login_of(url)
+        try:
+            import_module("asyncpg")
+        except ImportError:
+            self._loop.close()
+            raise ServerTrouble(url, MISSING_DRIVER) from None
+        try:
+            self._driver = self._run(_connected(login))
+        except BaseException as error:
+            self._loop.close()
+            if not isinstance(error, Exception):
+                raise
+            hint = _NO_PASSWORD if is_of_password(error) and not login.has_password else ""
+            # Without the cause: the driver's errors may quote the URL.
+            words = login.without_secrets(reason(error)) + hint
+            refuses = str(getattr(error, "sqlstate", "")).startswith("28")
+            raise ServerTrouble(url, words, is_refusal=refuses) from None
+        self.search_path = login.search_path
+        self.version = int(self._driver.get_server_version().major)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return bool(self._driver.is_in_transaction())
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed, by either side."""
+        return bool(self._driver.is_closed())
+
+    def execute(self, sql: str, parameters: Parameters = (), /) -> ServerCursor:
+        """Run a statement, and fetch all rows that it finds."""
+        if sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
+            self.script(BEGIN_WRITING if sql == "BEGIN IMMEDIATE" else sql)
+            return ServerCursor([])
+        statement = self._prepared(sql)
+        values = statement.values(parameters)
+        records = self._answer(statement.prepared.fetch(*values))
+        # Rows of the driver have names too, but are no tuples: they are not equal to one.
+        rows = list(map(tuple, records))
+        written = _written(statement.prepared)
+        self.total_changes += max(written, 0)
+        return ServerCursor(rows, written, statement.columns)
+
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> ServerCursor:
+        """Run a statement with each of several sets of values, all or none."""
+        statement = self._prepared(sql)
+        values = [statement.values(each) for each in parameters]
+        if values:
+            self._answer(statement.prepared.executemany(values))
+        self.total_changes += len(values)
+        return ServerCursor([], len(values))
+
+    def script(self, sql: str) -> None:
+        """Run statements without values, as they are."""
+        self._answer(self._driver.execute(sql))
+
+    def interrupt(self) -> None:
+        """Break off the statement that runs now; called from another thread."""
+        task = self._task
+        if task is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(task.cancel)
+
+    def close(self) -> None:
+        """Close it; twice does no harm."""
+        if self._loop.is_closed():
+            return
+        try:
+            self._run(self._driver.close(timeout=CLOSE_S))
+        except Exception:
+            self._driver.terminate()
+        self._loop.close()
+
+    def _prepared(self, sql: str) -> _Statement:
+        found = self._statements.get(sql)
+        if found is not None:
+            self._statements.move_to_end(sql)
+            return found
+        made = turned(sql, self.schemas)
+        found = _Statement(made, self._answer(self._driver.prepare(made.text)))
+        self._statements[sql] = found
+        if len(self._statements) > _KEPT:
+            self._statements.popitem(last=False)
+        return found
+
+    def _answer(self, question: Coroutine[Any, Any, T]) -> T:
+        """Return what the server answers.
+
+        Raises:
+            sqlite3.Error: The server's error, see ``store.engine.server.errors``.
+        """
+        try:
+            return self._run(question)
+        except asyncio.CancelledError:
+            raise interrupted() from None
+        except Exception as error:
+            if is_lost(error):
+                self._driver.terminate()
+            raise mapped(error, self.url) from None
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if _is_in_loop():
+            return self._run_aside(coroutine)
+        self._task = self._loop.create_task(coroutine)
+        try:
+            found: T = self._loop.run_until_complete(self._task)
+            return found
+        finally:
+            self._task = None
+
+    def _run_aside(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run in another thread, as this one runs a loop already."""
+        found: list[T] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                found.append(self._run(coroutine))
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+
+async def _connected(login: Login) -> Any:
+    driver = await import_module("asyncpg").connect(
+        **login.arguments, timeout=CONNECT_S, command_timeout=ANSWER_S,
+        # Statements are kept here, with what their values are.
+        statement_cache_size=0, server_settings={"application_name": APPLICATION},
+    )  # fmt: skip
+    # As SQLite has them: no booleans, and sums that are numbers of Python.
+    await driver.set_type_codec(
+        "bool", schema="pg_catalog", format="binary", encoder=_as_bool, decoder=_of_bool)
+    await driver.set_type_codec(
+        "numeric", schema="pg_catalog", format="text", encoder=str, decoder=_of_numeric)
+    await driver.set_type_codec(
+        "uuid", schema="pg_catalog", format="text", encoder=str, decoder=str)
+    return driver
+
+
+def _as_bool(value: object) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _of_bool(value: bytes) -> int:
+    return value[0]
+
+
+def _of_numeric(value: str) -> int | float:
+    return int(value) if value.lstrip("-").isdecimal() else float(value)
+
+
+def _written(prepared: Any) -> int:
+    """Return how many rows a statement wrote; -1 for one that only reads."""
+    kind, _, rest = (prepared.get_statusmsg() or "").partition(" ")
+    return int(rest.split(" ")[-1]) if kind in ("INSERT", "UPDATE", "DELETE") else -1
+
+
+def _is_in_loop() -> bool:
+    """Return whether this thread runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,226 @@
+r"""SQL of PostgreSQL, method by method what ``store.engine.dialect`` says on SQLite.
+
+PostgreSQL reads no JSON with ``\u0000`` or half a surrogate pair, which a host or a source
+may have written, and fails on the whole of it. Facts are read from a text in which these are
+U+FFFD; what is stored and shown stays as it was written.
+"""
+
+from __future__ import annotations
+
+from store.engine.dialect import Dialect
+
+_UNREADABLE = (
+    r"\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\u[dD][c-fC-F]))"
+    r"|(?<!\\u[dD][89abAB][[:xdigit:]]{2})\\u[dD][c-fC-F][[:xdigit:]]{2}"
+)
+_WHOLE = r"'^-?[0-9]{1,18}(\.[0-9]{1,40})?$|^-?[0-9](\.[0-9]{1,40})?[eE]\+?(1[0-7]|[0-9])$'"
+"""Numbers that a BIGINT holds."""
+_BEGINS = r"'^\s*[\[{].*[\]}]\s*$'"
+
+
+class Postgres(Dialect):
+    """SQL of PostgreSQL."""
+
+    name = "postgresql"
+    same = "IS NOT DISTINCT FROM"
+    other = "IS DISTINCT FROM"
+    data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
+
+    def __init__(
+        self, *, texts: frozenset[str] = frozenset(), version: int = 15, ids: str = "C"
+    ) -> None:
+        """Say what a store's columns are.
+
+        Args:
+            texts: Columns with JSON that are texts, so that their JSON may be invalid.
+            version: The server's major version.
+            ids: The collation of ids; empty for that of the database.
+        """
+        self._texts = texts
+        self._tests_json = version >= 16
+        self._collation = f' COLLATE "{ids}"' if ids else ""
+
+    def fact(self, column: str, path: str) -> str:
+        """Return an expression for a text in a JSON column; NULL when unset or invalid."""
+        return f"({self._json(column)} #>> '{_path(path)}')"
+
+    def rare_fact(self, column: str, path: str) -> str:
+        """Return the same as ``fact``, for a key that few rows have."""
+        return self._where_named(column, path, self.fact(column, path))
+
+    def first_fact(self, column: str, *paths: str) -> str:
+        """Return an expression for the first of several texts that is set."""
+        return f"coalesce({', '.join(self.rare_fact(column, path) for path in paths)})"
+
+    def number(self, column: str, path: str) -> str:
+        """Return an expression for a whole number in a JSON column; NULL when unset."""
+        value = f"{self._json(column)} #>> '{_path(path)}'"
+        return self._where_named(
+            column, path, f"CASE WHEN {value} IS NULL THEN NULL"
+            f" WHEN {self._kind(column, path)} = 'number' THEN {_whole(value)} ELSE 0 END")
+
+    def true_number(self, column: str, path: str) -> str:
+        """Return an expression for a number in a JSON column; NULL for all else."""
+        value = f"{self._json(column)} #>> '{_path(path)}'"
+        return self._where_named(
+            column, path,
+            f"CASE WHEN {self._kind(column, path)} = 'number' THEN {_whole(value)} END")
+
+    def is_number(self, column: str, path: str) -> str:
+        """Return the condition that a value in a JSON column is a number; never NULL."""
+        kind = self._where_named(column, path, self._kind(column, path))
+        return f"(coalesce({kind}, '') = 'number')"
+
+    def is_set(self, column: str, path: str) -> str:
+        """Return the condition that a JSON column has a value that is not null; never NULL."""
+        return f"({self.rare_fact(column, path)} IS NOT NULL)"
+
+    def is_true(self, column: str, path: str) -> str:
+        """Return the condition that a value in a JSON column is true, or 1; never NULL."""
+        return f"(coalesce({self.rare_fact(column, path)}, '') IN ('true', '1'))"
+
+    def is_text(self, column: str, path: str) -> str:
+        """Return the condition that a value in a JSON column is a text; never NULL."""
+        kind = self._where_named(column, path, self._kind(column, path))
+        return f"(coalesce({kind}, '') = 'string')"
+
+    def json_at(self, column: str, path: str) -> str:
+        """Return an expression for the JSON text of a value in a JSON column."""
+        return f"CAST({self._json(column)} #> '{_path(path)}' AS text)"
+
+    def items(self, column: str, path: str, name: str) -> str:
+        """Return a table of the values of an object or array in a JSON column."""
+        found = f"{self._json(column)} #> '{_path(path)}'"
+        kind = f"json_typeof({found})"
+        return (
+            "(SELECT value FROM json_array_elements_text("
+            f"CASE WHEN {kind} = 'array' THEN {found} END) AS listed(value)"
+            " UNION ALL SELECT value FROM json_each_text("
+            f"CASE WHEN {kind} = 'object' THEN {found} END) AS named(key, value)) {name}"
+        )
+
+    def is_json(self, column: str) -> str:
+        """Return the condition that the text of a JSON column is valid."""
+        return self._valid(column) if self._is_text(column) else "TRUE"
+
+    def texts(self, place: str, name: str) -> str:
+        """Return a table of the texts of a JSON array that is bound at a place."""
+        return f"json_array_elements_text(CAST({place} AS json)) AS {name}(value)"
+
+    def numbers(self, place: str, name: str) -> str:
+        """Return a table of the whole numbers of a JSON array that is bound at a place."""
+        return (
+            "(SELECT CAST(listed.value AS bigint) AS value FROM"
+            f" json_array_elements_text(CAST({place} AS json)) AS listed(value)) {name}"
+        )
+
+    def as_id(self, place: str) -> str:
+        """Return a value that is bound as an id, where no column says what it is."""
+        return f"CAST({place} AS text){self._collation}"
+
+    def limit(self, count: int) -> int | None:
+        """Return what is bound after ``LIMIT``; a negative count is all rows."""
+        return count if count >= 0 else None
+
+    def text(self, column: str) -> str:
+        """Return a JSON column as a text."""
+        return f"CAST({column} AS text)"
+
+    def contains(self, column: str, words: str) -> str:
+        """Return the condition that a column contains a text, letter by letter."""
+        return f"strpos(CAST({column} AS text), {words}) > 0"
+
+    def like(self, expression: str, pattern: str) -> str:
+        r"""Return the condition of ``LIKE`` without regard to the case of ASCII letters."""
+        return f"{expression} ILIKE {pattern} ESCAPE '\\'"
+
+    def folded(self, expression: str) -> str:
+        """Return a text as it is compared without regard to case, in any script."""
+        return f'lower({expression} COLLATE "und-x-icu")'
+
+    def plain_number(self, column: str) -> str:
+        """Return a number column, 0 where it holds no number."""
+        return f"coalesce({column}, 0)"
+
+    def greatest(self, *expressions: str) -> str:
+        """Return the greatest of several values; NULL where one of them is."""
+        return _unless_null(f"greatest({', '.join(expressions)})", expressions)
+
+    def least(self, *expressions: str) -> str:
+        """Return the smallest of several values; NULL where one of them is."""
+        return _unless_null(f"least({', '.join(expressions)})", expressions)
+
+    def walked(self, column: str) -> str:
+        """Return a column that no index is used for."""
+        return column
+
+    def rowid(self, table: str = "") -> str:
+        """Return a session's number, which stays as long as the session is in the store."""
+        return f"hashtextextended({table}.id, 0)" if table else "hashtextextended(id, 0)"
+
+    def most_sessions(self) -> str:
+        """Return a statement for a number that no less sessions have, without counting."""
+        return "SELECT count(*) FROM chat_sessions"
+
+    def has_columns(self, table: str, *columns: str) -> str:
+        """Return a statement that finds the names of those columns that a table has."""
+        listed = ", ".join(f"'{name}'" for name in columns)
+        return (
+            "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c"
+            f" ON c.oid = a.attrelid WHERE c.relname = '{table}' AND a.attnum > 0"
+            f" AND NOT a.attisdropped AND a.attname IN ({listed})"
+            " AND pg_catalog.pg_table_is_visible(c.oid)"
+        )
+
+    def is_indexed(self, table: str, first: str, second: str) -> str:
+        """Return a statement that finds a row if an index begins with two columns."""
+        return (
+            "SELECT 1 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid"
+            " JOIN pg_catalog.pg_attribute one ON one.attrelid = c.oid"
+            f" AND one.attnum = i.indkey[0] AND one.attname = '{first}'"
+            " JOIN pg_catalog.pg_attribute two ON two.attrelid = c.oid"
+            f" AND two.attnum = i.indkey[1] AND two.attname = '{second}'"
+            f" WHERE c.relname = '{table}' AND i.indpred IS NULL"
+            " AND pg_catalog.pg_table_is_visible(c.oid)"
+        )
+
+    def _json(self, column: str) -> str:
+        """Return a JSON column as PostgreSQL can read it; NULL where it is invalid."""
+        text = f"CAST({column} AS text)"
+        harmless = f"CAST(regexp_replace({text}, '{_UNREADABLE}', '\\\\ufffd', 'g') AS json)"
+        readable = (
+            f"CASE WHEN strpos({text}, '\\u') = 0 THEN CAST({column} AS json)"
+            f" ELSE {harmless} END"
+        )
+        if self._is_text(column):
+            return f"(CASE WHEN {self._valid(column)} THEN {readable} END)"
+        return f"({readable})"
+
+    def _kind(self, column: str, path: str) -> str:
+        return f"json_typeof({self._json(column)} #> '{_path(path)}')"
+
+    def _where_named(self, column: str, path: str, expression: str) -> str:
+        """Return an expression that is only looked at where the last key is in the text."""
+        key = [one for one in path.split(".") if not one.isdecimal()][-1]
+        return f"""CASE WHEN strpos(CAST({column} AS text), '"{key}"') > 0 THEN {expression} END"""
+
+    def _is_text(self, column: str) -> bool:
+        return column.rpartition(".")[2] in self._texts
+
+    def _valid(self, column: str) -> str:
+        return f"({column} IS JSON)" if self._tests_json else f"({column} ~ {_BEGINS})"
+
+
+def _path(path: str) -> str:
+    """Return a path as PostgreSQL's operators take it."""
+    return "{" + path.replace(".", ",") + "}"
+
+
+def _whole(value: str) -> str:
+    number = f"CAST(trunc(CAST({value} AS numeric)) AS bigint)"
+    return f"CASE WHEN {value} ~ {_WHOLE} THEN {number} ELSE 0 END"
+
+
+def _unless_null(found: str, expressions: tuple[str, ...]) -> str:
+    nulls = " OR ".join(f"{one} IS NULL" for one in expressions)
+    return f"CASE WHEN {nulls} THEN NULL ELSE {found} END"

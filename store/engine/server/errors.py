@@ -1,0 +1,70 @@
+"""Errors of PostgreSQL as the errors that functions over a ``Database`` know: SQLite's."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from store.engine.server.words import reason
+from store.engine.server_url import ServerUrl
+
+_CODES = {
+    "55P03": sqlite3.SQLITE_BUSY, "40001": sqlite3.SQLITE_BUSY, "40P01": sqlite3.SQLITE_BUSY,
+    "53100": sqlite3.SQLITE_FULL, "25006": sqlite3.SQLITE_READONLY, "42501": sqlite3.SQLITE_PERM,
+    "53300": sqlite3.SQLITE_CANTOPEN, "XX001": sqlite3.SQLITE_CORRUPT,
+}  # fmt: skip
+"""By SQLSTATE (PostgreSQL's manual, appendix A) what SQLite says of the same."""
+_LOST = ("08", "57P", "28")
+_OF_ROWS = {
+    "23502": sqlite3.SQLITE_CONSTRAINT_NOTNULL, "23503": sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
+    "23505": sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+}  # fmt: skip
+
+
+class ServerError(sqlite3.OperationalError):
+    """An error of a server.
+
+    Attributes:
+        for_user: One line that names the server and says what is wrong with it.
+        is_lost: Whether the connection is gone.
+    """
+
+    for_user: str
+    is_lost: bool = False
+
+
+def mapped(error: BaseException, url: ServerUrl) -> BaseException:
+    """Return the error of the store for an error of the driver.
+
+    Args:
+        error: The driver's error, or one of the system.
+        url: The server, for the message; its passwords are left out.
+    """
+    state = str(getattr(error, "sqlstate", None) or "")
+    said = url.without_secrets(str(error) or type(error).__name__)
+    if state.startswith("23"):
+        row = sqlite3.IntegrityError(said)
+        row.sqlite_errorcode = _OF_ROWS.get(state, sqlite3.SQLITE_CONSTRAINT)
+        return row
+    found = ServerError(said)
+    found.for_user = f"{url.named or url} {url.without_secrets(reason(error))}"
+    found.is_lost = is_lost(error)
+    code = sqlite3.SQLITE_CANTOPEN if found.is_lost else _CODES.get(state, sqlite3.SQLITE_ERROR)
+    found.sqlite_errorcode = code
+    return found
+
+
+def interrupted() -> sqlite3.OperationalError:
+    """Return what SQLite raises where a statement was broken off."""
+    error = sqlite3.OperationalError("interrupted")
+    error.sqlite_errorcode = sqlite3.SQLITE_INTERRUPT
+    return error
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether it was the connection that failed, so that a new one may serve."""
+    state = getattr(error, "sqlstate", None)
+    if isinstance(state, str):
+        return state.startswith(_LOST)
+    # The driver's own errors about a closed connection have no state.
+    return isinstance(error, OSError) or type(error).__name__ in (
+        "ConnectionDoesNotExistError", "InterfaceError", "InternalClientError")

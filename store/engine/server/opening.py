@@ -1,0 +1,199 @@
+"""Opens a database on a PostgreSQL server as a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from store.engine import schema
+from store.engine.database import READING, Database
+from store.engine.form import Form, FormName
+from store.engine.server.connection import ServerConnection
+from store.engine.server.dialect import Postgres
+from store.engine.server.login import quoted, url_address
+from store.engine.server.schema import migrate, names, side_schema, version_in
+from store.engine.server_url import ServerTrouble, ServerUrl
+from store.system.locations import data_dir
+
+_TABLES = (
+    "SELECT n.nspname, c.relname, a.attname, t.typname,"
+    " coalesce(k.collname, '') AS collation,"
+    " has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE') AS readable,"
+    " has_table_privilege(c.oid, 'INSERT, UPDATE') AS writable,"
+    " pg_catalog.pg_table_is_visible(c.oid) AS visible"
+    " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+    " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid"
+    " JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+    " LEFT JOIN pg_catalog.pg_collation k ON k.oid = a.attcollation"
+    " WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped"
+    f" AND c.relname IN ({', '.join(repr(name) for name in schema.REQUIRED_COLUMNS)})"
+    " ORDER BY n.nspname, c.relname, a.attnum"
+)
+_TEXT_TYPES = ("text", "varchar", "bpchar")
+
+
+class _Tables(NamedTuple):
+    """The contract's tables in a schema.
+
+    Attributes:
+        schema: The schema.
+        columns: Of each table, the names of its columns and their types.
+        ids: The collation of the sessions' ids; empty where it is the database's own.
+        unreadable: A table that this login may not read, or None.
+        writable: Whether this login may change them.
+    """
+
+    schema: str
+    columns: Mapping[str, Mapping[str, str]]
+    ids: str
+    unreadable: str | None
+    writable: bool
+
+
+def open_server(url: ServerUrl, *, create: bool = False, write: bool = True) -> Database:
+    """Return an open store on a server.
+
+    Args:
+        url: The database.
+        create: Make a store's tables where there are none, and migrate older ones.
+        write: False opens it read only.
+
+    Raises:
+        ServerTrouble: The server cannot be reached, or has no store; the message says which.
+    """
+    connection = ServerConnection(url)
+    try:
+        return _opened(connection, create=create, write=write)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Database:
+    url = connection.url
+    tables = _tables(connection)
+    contract = tables.schema if tables is not None else _home(connection)
+    version = version_in(connection, side_schema(contract))
+    if create and (tables is None or version is not None) and (
+        version is None or version < schema.CURRENT_VERSION
+    ):
+        migrate(connection, contract, version)
+        tables, version = _tables(connection), schema.CURRENT_VERSION
+    if tables is None:
+        raise ServerTrouble(url, (
+            "has no store: it has no table chat_sessions on its search path; "
+            "`backscroll sync --store URL` makes one"))
+    _require(url, tables)
+    if version is not None and version < schema.CURRENT_VERSION:
+        raise ServerTrouble(url, (
+            f"has the older version {version} of a store (known: {schema.CURRENT_VERSION});"
+            " `backscroll sync --store URL`, by a role that owns the tables, migrates it"))
+    connection.schemas = names(tables.schema, ours=version is not None)
+    form = _form(connection, tables, version)
+    refusal = _why_read_only(connection, tables, form)
+    reason = refusal or (None if write else READING)
+    return Database(
+        _local(connection, tables.schema), connection, form, reason, refusal,
+        server=url)
+
+
+def _tables(connection: ServerConnection) -> _Tables | None:
+    """Return the contract's tables on the search path; None where there are none."""
+    path = [one.strip().strip('"') for one in connection.search_path.split(",") if one.strip()]
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    collations: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    unwritable: set[str] = set()
+    for place, table, column, kind, collation, may_read, may_write, visible in (
+        connection.execute(_TABLES).fetchall()
+    ):
+        if (path and place not in path) or (not path and not visible):
+            continue
+        found.setdefault(place, {}).setdefault(table, {})[column] = kind
+        if (table, column) == ("chat_sessions", "id"):
+            collations[place] = "" if collation == "default" else collation
+        if not may_read:
+            unreadable[place] = table
+        if not may_write:
+            unwritable.add(place)
+    if not found:
+        return None
+    place = next((one for one in path if one in found), next(iter(found)))
+    return _Tables(
+        place, found[place], collations.get(place, ""), unreadable.get(place),
+        place not in unwritable)
+
+
+def _home(connection: ServerConnection) -> str:
+    """Return the schema in which new tables are made."""
+    path = connection.search_path
+    if path:
+        return path.split(",")[0].strip().strip('"')
+    row = connection.execute("SELECT current_schema()").fetchone()
+    if row is None or row[0] is None:
+        raise ServerTrouble(connection.url, "has no schema on its search path to make a store in")
+    return str(row[0])
+
+
+def _require(url: ServerUrl, tables: _Tables) -> None:
+    """Raise unless all of the contract's tables and columns are there."""
+    for table, required in schema.REQUIRED_COLUMNS.items():
+        if table not in tables.columns:
+            raise ServerTrouble(url, f"has no store: it has no table {table}")
+        missing = [name for name in required if name not in tables.columns[table]]
+        if missing:
+            raise ServerTrouble(url, f"has no store: its table {table} has no {', '.join(missing)}")
+    if tables.unreadable is not None:
+        raise ServerTrouble(
+            url, f"may not be read by this user: no SELECT on the table {tables.unreadable}")
+
+
+def _form(connection: ServerConnection, tables: _Tables, version: int | None) -> Form:
+    kinds = [column for table in tables.columns.values() for column in table.items()]
+    dialect = Postgres(
+        texts=frozenset(name for name, kind in kinds
+                        if name.endswith("_json") and kind in _TEXT_TYPES),
+        version=connection.version, ids=tables.ids,
+    )  # fmt: skip
+    title = "title" in tables.columns["chat_sessions"]
+    hidden = "hidden_at" in tables.columns["chat_messages"]
+    own = version is not None
+    name: FormName = "own" if own else "grida" if title else "contract"
+    columns = {table: tuple(found) for table, found in tables.columns.items()}
+    return Form(name, version or 0, title and not own, hidden and not own, columns, dialect)
+
+
+def _why_read_only(
+    connection: ServerConnection, tables: _Tables, form: Form
+) -> str | None:
+    url = connection.url
+    if form.is_newer and form.name == "own":
+        return (
+            f"{url} was written by a newer Backscroll (version {form.version}, known up to"
+            f" {form.newest_known}), so it is {READING}; update Backscroll to write to it")
+    (standby,) = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    if standby:
+        return f"{url} is a standby server, so it is {READING}"
+    if not tables.writable:
+        return f"the role of {url} may only read, so it is {READING}"
+    return None
+
+
+def _local(connection: ServerConnection, place: str) -> Path:
+    """Return the path whose neighbours are kept here for a store on a server.
+
+    There is no file at the path itself. It is the same for all URLs of a database.
+    """
+    try:
+        (cluster,) = connection.execute(
+            "SELECT CAST(system_identifier AS text) FROM pg_control_system()").fetchone()
+    except Exception:
+        # Some hosts forbid it: what the URL names tells servers apart then.
+        cluster = url_address(connection.url)
+    (database,) = connection.execute("SELECT current_database()").fetchone()
+    name = blake2b(f"{cluster}/{database}/{quoted(place)}".encode(), digest_size=16).hexdigest()
+    return data_dir() / "servers" / f"{name}.db"
+
+

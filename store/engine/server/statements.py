@@ -1,0 +1,74 @@
+"""Statements of the store as PostgreSQL's driver takes them.
+
+A statement is written with ``?``, ``$1`` or ``$name`` and with plain names of tables. Here it
+gets ``$1..$n`` in the order of its values, and each table its schema, so that it means the same
+whatever the search path is, also behind a pooler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from store.engine.connection import Parameters
+
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*'        # a text
+    | "(?:[^"]|"")*"          # a quoted name
+    | --[^\n]* | /\*.*?\*/    # a comment
+    | ::
+    | \?
+    | [$:@](?P<name>\w+)
+    | (?:main\.)?(?P<word>[A-Za-z_][\w.]*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_BEFORE_TABLES = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "TABLE"))
+
+
+class Turned(NamedTuple):
+    """A statement as the driver takes it.
+
+    Attributes:
+        names: The names of its values in their order; None where they come by position.
+    """
+
+    text: str
+    names: tuple[str, ...] | None
+
+    def values(self, given: Parameters) -> list[object]:
+        """Return the values in their order."""
+        if isinstance(given, Mapping):
+            return [given[name] for name in self.names or ()]
+        return list(given)
+
+
+def turned(sql: str, schemas: Mapping[str, str]) -> Turned:
+    """Return a statement as the driver takes it.
+
+    Args:
+        sql: As it is written in the store.
+        schemas: Names of tables, and what their names are on this server.
+    """
+    names: list[str] = []
+    count = 0
+    after = ""
+
+    def put(found: re.Match[str]) -> str:
+        nonlocal count, after
+        token = found[0]
+        if token == "?":
+            count += 1
+            return f"${count}"
+        if (name := found["name"]) is not None:
+            if name not in names:
+                names.append(name)
+            return f"${names.index(name) + 1}"
+        if (word := found["word"]) is not None:
+            before, after = after, word.upper()
+            if before in _BEFORE_TABLES:
+                return schemas.get(word, word)
+        return token
+
+    text = _TOKEN.sub(put, sql)
+    return Turned(text, tuple(names) if names else None)

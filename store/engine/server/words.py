@@ -1,0 +1,74 @@
+"""Errors of PostgreSQL and its driver in words."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+
+_WORDS = {
+    "28P01": "refuses the login",
+    "28000": "refuses the login",
+    "3D000": "cannot be opened",
+    "57P03": "is starting up or shutting down",
+    "57P01": "closed the connection",
+    "57P02": "closed the connection",
+    "42501": "may not be read by this user",
+    "57014": "took too long to answer",
+    "55P03": "is locked by another program",
+    "53300": "takes no more connections",
+}
+"""By SQLSTATE (PostgreSQL's manual, appendix A)."""
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
+
+
+def reason(error: BaseException) -> str:
+    """Return one line; the server's own words are part of it where they help."""
+    state = getattr(error, "sqlstate", None)
+    said = _first_line(str(error))
+    if isinstance(state, str):
+        if state.startswith("08"):
+            return f"closed the connection: {said}"
+        return f"{_WORDS.get(state, 'cannot be read')}: {said}"
+    if isinstance(error, TimeoutError):
+        return "does not answer"
+    if isinstance(error, ssl.SSLError):
+        return _of_tls(error)
+    if isinstance(error, ConnectionError) and "SSL" in said:
+        return "does not offer TLS, which sslmode asks for; sslmode=prefer does without"
+    if isinstance(error, OSError):
+        return f"cannot be reached: {_of_system(error)}"
+    return f"cannot be read: {said or type(error).__name__}"
+
+
+def _of_tls(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            "cannot be reached: its TLS certificate cannot be verified"
+            f" ({error.verify_message}); sslrootcert names the authority to trust"
+        )
+    said = (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
+    return f"cannot be reached: TLS failed ({said})"
+
+
+def is_of_password(error: BaseException) -> bool:
+    """Return whether the server wanted another password, or one at all."""
+    return getattr(error, "sqlstate", None) == "28P01"
+
+
+def _of_system(error: OSError) -> str:
+    found = _NUMBER.search(str(error))
+    number = error.errno if error.errno is not None else int(found[1]) if found else None
+    if number is not None and number > 0:
+        return os.strerror(number)
+    return _first_line(error.strerror or str(error)) or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+MISSING_DRIVER = (
+    "cannot be read: PostgreSQL needs the driver asyncpg. Install Backscroll with the extra"
+    " postgres, for example with `pip install '.[postgres]'` in a clone"
+)
