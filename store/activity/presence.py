@@ -83,7 +83,7 @@ def presence(db: Database, session_ids: Sequence[str], now: int) -> dict[str, di
     found = {}
     for session_id, workspace, updated_at, metadata in db.connection.execute(
         "SELECT s.id, s.workspace_root, s.updated_at, s.metadata_json"
-        " FROM json_each($1) j JOIN chat_sessions s ON s.id = j.value",
+        f" FROM {db.sql.texts('$1', 'j')} JOIN chat_sessions s ON s.id = j.value",
         {"1": orjson.dumps(list(session_ids)).decode()},
     ).fetchall():
         source = decoded(text(metadata) or "").get("source")
@@ -155,8 +155,10 @@ def _words(db: Database) -> _Words:
 def _lines(db: Database, session_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return each session with its ancestors if it is a subagent, itself first."""
     lines: dict[str, list[str]] = {}
+    wanted = db.sql.as_id("j.value")
     for session_id, at in db.connection.execute(
-        "WITH RECURSIVE line(id, at, depth) AS (SELECT value, value, 0 FROM json_each($1)"
+        f"WITH RECURSIVE line(id, at, depth) AS (SELECT {wanted}, {wanted}, 0"
+        f" FROM {db.sql.texts('$1', 'j')}"
         " UNION ALL SELECT line.id, s.parent_id, depth + 1 FROM line"
         " JOIN chat_sessions s ON s.id = line.at"
         f" WHERE depth < {_DEEPEST} AND s.parent_id IS NOT NULL"

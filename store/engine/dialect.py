@@ -15,12 +15,14 @@ class Dialect:
         name: ``sqlite`` or ``postgresql``.
         same: Operator that compares values and NULL: ``a IS b``.
         other: Its opposite.
+        then_join: Join whose second table is looked up for each row of the first one.
         data_version: Statement for a number that differs after every foreign commit.
     """
 
     name = "sqlite"
     same = "IS"
     other = "IS NOT"
+    then_join = "CROSS JOIN"
     data_version = "PRAGMA data_version"
 
     # JSON in columns. A column is named with its table: ``s.metadata_json``.
@@ -32,7 +34,7 @@ class Dialect:
 
         Args:
             column: The column.
-            path: Keys and numbers joined by dots, such as ``user.title`` or ``answer.0``.
+            path: Keys joined by dots, such as ``user.title`` or ``source.answer[0]``.
         """
         return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '{_path(path)}') END"
 
@@ -76,6 +78,15 @@ class Dialect:
         kind = f"json_type({column}, '{_path(path)}')"
         found = f"json_extract({column}, '{_path(path)}')"
         return f"CASE WHEN json_valid({column}) AND {kind} IN ('integer', 'real') THEN {found} END"
+
+    def amount(self, column: str, path: str) -> str:
+        """Return an expression for a number with a fraction in a JSON column; NULL for all else.
+
+        Args:
+            column: The column.
+            path: As in ``fact``.
+        """
+        return self.true_number(column, path)
 
     def is_number(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a number; never NULL.
@@ -146,7 +157,7 @@ class Dialect:
 
         Args:
             place: ``?`` or ``$1``; ``store.text.stored_json.array_of`` makes the array.
-            name: Of the table; its column is ``value``.
+            name: Of the table; its columns are ``value`` and, for the order, ``key``.
         """
         return f"json_each({place}) {name}"
 
@@ -253,8 +264,7 @@ class Dialect:
 
 def _path(path: str) -> str:
     """Return a path as SQLite's JSON functions take it."""
-    keys = (f"[{key}]" if key.isdecimal() else f".{key}" for key in path.split("."))
-    return "$" + "".join(keys)
+    return f"$.{path}"
 
 
 SQLITE = Dialect()

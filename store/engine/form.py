@@ -101,7 +101,7 @@ class Form(NamedTuple):
 
         That is the name from sync, else the message it was copied from, else NULL.
         """
-        return self.sql.first_fact(f"{table}.metadata_json", "source.answer.0", "inherited_from")
+        return self.sql.first_fact(f"{table}.metadata_json", "source.answer[0]", "inherited_from")
 
     def hidden_at(self, table: str) -> str:
         """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""

@@ -25,7 +25,7 @@ class Target:
     Attributes:
         kind: The form of a store; ``other`` is a file that is not a store, ``server`` the
             URL of a database server.
-        path: The file or folder; None for a URL.
+        path: The file or folder; None for a URL of a server.
         version: ``PRAGMA user_version`` of a store.
         message: Why it cannot be opened as a store, or why a store is opened read only;
             otherwise None.
@@ -53,7 +53,7 @@ def recognise(target: str | Path) -> Target:
     """Return what a target is, judged by its content; changes and raises nothing."""
     path = as_path(target)
     if path is None:
-        return Target("server", None)
+        return _server(str(target))
     try:
         if not path.exists():
             kind: TargetKind = "missing"
@@ -69,18 +69,32 @@ def recognise(target: str | Path) -> Target:
     return Target(form.name, path, form.version, reason)
 
 
+def _server(target: str) -> Target:
+    """Return what a database on a server is."""
+    try:
+        database = open_target(target)
+    except StoreError as error:
+        return Target("server", None, message=str(error))
+    form, reason = database.form, database.file_read_only
+    database.close()
+    return Target(form.name, None, form.version, reason)
+
+
 def open_target(target: str | Path, *, create: bool = False, write: bool = False) -> Database:
     """Return a target opened as a store, by default read only.
 
     Args:
-        target: A path; ``~`` is expanded.
-        create: Create a library if it is missing or empty.
+        target: A path; ``~`` is expanded. Or the URL of a database on a server.
+        create: Create a library if it is missing or empty; on a server, a store's tables.
         write: Open it for writing; if that is impossible, ``read_only`` says why.
 
     Raises:
         StoreError: It cannot be opened as a store; the message says why and what to do.
     """
-    path = as_path(target)
-    if path is None:
-        raise StoreError(NO_SERVER_STORE)
-    return open_database(path, create=create, write=write)
+    url = server_url(target) if isinstance(target, str) else None
+    if url is not None:
+        # Only for such a store, as it brings an event loop.
+        from store.engine.server.opening import open_server
+
+        return open_server(url, create=create, write=write)
+    return open_database(expanded(target), create=create, write=write)

@@ -33,9 +33,10 @@ def get(db: Database, digest: str) -> str | None:
 
     A host's file may have no such table, or one with other columns.
     """
-    columns = {row[1] for row in db.connection.execute("PRAGMA table_info(system_prompts)")}
-    if not {"digest", "body"} <= columns:
-        return None
+    if db.server is None or db.form.name != "own":
+        looked_for = db.sql.has_columns("system_prompts", "digest", "body")
+        if len(db.connection.execute(looked_for).fetchall()) < 2:
+            return None
     row = db.connection.execute(
         "SELECT body FROM system_prompts WHERE digest = $1", {"1": digest}
     ).fetchone()

@@ -10,7 +10,7 @@ from store.activity.states import BY_URGENCY
 from store.engine.database import Database
 from store.engine.values import number, text
 from store.queries import list_keys, listing
-from store.queries.helpers import without_helpers
+from store.queries.helpers import no_helpers
 from store.queries.list_keys import ListKeys
 from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery, ListRow
@@ -49,11 +49,13 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
         rowids: The sessions.
         now: The present, epoch ms.
     """
+    sql, column = db.sql, "s.metadata_json"
+    place, metadata = sql.rowid("s"), sql.text(column)
+    says = sql.contains(column, "'\"activity\"'")
+    imported = sql.contains(column, "'\"source\":'")
     read = db.connection.execute(
-        "SELECT s.rowid, s.id, s.updated_at,"
-        " CASE WHEN instr(s.metadata_json, '\"activity\"') THEN s.metadata_json ELSE '' END,"
-        " instr(s.metadata_json, '\"source\":') > 0"
-        " FROM json_each($1) j JOIN chat_sessions s ON s.rowid = j.value",
+        f"SELECT {place}, s.id, s.updated_at, CASE WHEN {says} THEN {metadata} ELSE '' END,"
+        f" {imported} FROM {sql.numbers('$1', 'j')} JOIN chat_sessions s ON {place} = j.value",
         {"1": array_of(rowids)},
     ).fetchall()
     live = live_activities(db, [session_id for _, session_id, *_ in read])
@@ -94,14 +96,14 @@ def recently_active(db: Database, now: int) -> list[ListRow]:
     Those of the last day, and those whose process is watched, however long ago they wrote;
     older ones are only looked at where a filter asks for them (``states_of``).
     """
-    listed = without_helpers(db) or "1"
+    listed, place = no_helpers(db), db.sql.rowid("s")
     newest = [rowid for (rowid,) in db.connection.execute(
-        "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ?"
+        f"SELECT {place} FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ?"
         f" AND {listed} ORDER BY s.updated_at DESC", (now - RECENT_MS,),
     ).fetchall()]
     if db.form.name == "own":
         newest += [rowid for (rowid,) in db.connection.execute(
-            "SELECT s.rowid FROM live_activity l JOIN chat_sessions s ON s.id = l.session_id"
+            f"SELECT {place} FROM live_activity l JOIN chat_sessions s ON s.id = l.session_id"
             f" WHERE s.archived_at IS NULL AND s.updated_at <= ? AND {listed}"
             " ORDER BY s.updated_at DESC",
             (now - RECENT_MS,),

@@ -24,12 +24,12 @@ class Chosen(NamedTuple):
 
 def by_rowid(db: Database, rowids: Sequence[int]) -> list[Chosen]:
     """Return the sessions with these rowids, in no order; those that are gone are left out."""
-    return _chosen(db, "rowid", rowids)
+    return _chosen(db, db.sql.rowid("s"), rowids)
 
 
 def by_id(db: Database, session_ids: Sequence[str]) -> list[Chosen]:
     """Return the sessions with these ids, in no order; those that are gone are left out."""
-    return _chosen(db, "id", session_ids)
+    return _chosen(db, "s.id", session_ids)
 
 
 def _chosen(db: Database, column: str, values: Sequence[int] | Sequence[str]) -> list[Chosen]:
@@ -38,7 +38,7 @@ def _chosen(db: Database, column: str, values: Sequence[int] | Sequence[str]) ->
         some = list(values[start : start + _AT_ONCE])
         rows = db.connection.execute(
             f"SELECT s.id, {db.form.title('s')}, s.archived_at IS NOT NULL FROM chat_sessions s"
-            f" WHERE s.{column} IN ({','.join('?' * len(some))})",
+            f" WHERE {column} IN ({','.join('?' * len(some))})",
             some,
         )
         found += [Chosen(row[0], row[1], bool(row[2])) for row in rows.fetchall()]

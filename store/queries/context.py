@@ -34,7 +34,7 @@ class _Marker:
 
 def _newest_marker(db: Database, session_id: str) -> _Marker | None:
     named = ", ".join(
-        f"CASE WHEN json_valid(p.data_json) THEN json_extract(p.data_json, '$.data.{key}') END"
+        db.sql.fact("p.data_json", f"data.{key}")
         for key in ("tail_start_id", "tail_end_id", "direction")
     )
     row = db.connection.execute(

@@ -49,16 +49,16 @@ def add_page(db: Database, context: ContextUsage, message_ids: Sequence[str]) ->
         context: What is filled.
         message_ids: The messages' ids, in their order.
     """
-    data = "p.data_json"
+    data, sql = "p.data_json", db.sql
+    output = f"coalesce({sql.json_at(data, 'output')}, {sql.json_at(data, 'errorText')})"
     rows = db.connection.execute(
         "SELECT m.id, m.created_at, m.role, m.metadata_json, p.type,"
-        f" CASE WHEN NOT json_valid({data}) THEN length({data})"
-        f" WHEN p.type IN ('text', 'reasoning') THEN length({data} ->> '$.text')"
-        f" WHEN p.type = 'data-compaction' THEN length({data} ->> '$.data.summary')"
-        f" WHEN {_IS_TOOL} THEN length({data} -> '$.input') ELSE 0 END,"
-        f" CASE WHEN {_IS_TOOL} AND json_valid({data})"
-        f" THEN length(coalesce({data} -> '$.output', {data} -> '$.errorText')) END"
-        " FROM json_each($1) j CROSS JOIN chat_messages m ON m.id = j.value"
+        f" CASE WHEN NOT {sql.is_json(data)} THEN length({sql.text(data)})"
+        f" WHEN p.type IN ('text', 'reasoning') THEN length({sql.fact(data, 'text')})"
+        f" WHEN p.type = 'data-compaction' THEN length({sql.fact(data, 'data.summary')})"
+        f" WHEN {_IS_TOOL} THEN length({sql.json_at(data, 'input')}) ELSE 0 END,"
+        f" CASE WHEN {_IS_TOOL} THEN length({output}) END"
+        f" FROM {sql.texts('$1', 'j')} {sql.then_join} chat_messages m ON m.id = j.value"
         " LEFT JOIN chat_parts p ON p.message_id = m.id"
         ' ORDER BY j.key, p."index"',
         {"1": json.dumps(list(message_ids))},

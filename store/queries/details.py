@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from store.conversation.turns import starts_turn
+from store.engine import prompts
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
 from store.errors import NotFound
@@ -262,12 +263,12 @@ def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:
     between which other reads go.
     """
     found = []
+    valid, named = db.sql.is_json("data_json"), db.sql.fact("data_json", "toolName")
     for start in range(0, len(message_ids), _BATCH):
         batch = message_ids[start : start + _BATCH]
         rows = db.connection.execute(
-            "SELECT message_id, CASE type WHEN 'dynamic-tool' THEN CASE WHEN json_valid(data_json)"
-            " THEN 'tool-' || coalesce(json_extract(data_json, '$.toolName'), 'tool') END"
-            " ELSE type END, tool_state, updated_at"
+            f"SELECT message_id, CASE type WHEN 'dynamic-tool' THEN CASE WHEN {valid}"
+            f" THEN 'tool-' || coalesce({named}, 'tool') END ELSE type END, tool_state, updated_at"
             f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))})",
             _numbered(batch),
         )
@@ -293,8 +294,7 @@ def _read_prompts(db: Database, turns: list[Turn]) -> None:
     for start in range(0, len(ids), _BATCH):
         batch = ids[start : start + _BATCH]
         rows = db.connection.execute(
-            "SELECT message_id, CASE WHEN json_valid(data_json) THEN"
-            f" substr(json_extract(data_json, '$.text'), 1, {PROMPT_CHARACTERS}) END"
+            f"SELECT message_id, substr({db.sql.fact('data_json', 'text')}, 1, {PROMPT_CHARACTERS})"
             f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))}) AND type = 'text'"
             ' ORDER BY message_id, "index" DESC',
             _numbered(batch),
@@ -306,16 +306,5 @@ def _read_prompts(db: Database, turns: list[Turn]) -> None:
 
 def system_prompts(db: Database, digests: list[str]) -> dict[str, str]:
     """Return the bodies of system prompts by digest, those that the store has."""
-    table = db.connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'system_prompts'"
-    ).fetchone()
-    if table is None:
-        return {}
-    found = {}
-    for digest in digests:
-        row = db.connection.execute(
-            "SELECT body FROM system_prompts WHERE digest = $1", {"1": digest}
-        ).fetchone()
-        if row is not None:
-            found[digest] = row[0]
-    return found
+    found = {digest: prompts.get(db, digest) for digest in digests}
+    return {digest: body for digest, body in found.items() if body is not None}

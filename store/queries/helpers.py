@@ -34,7 +34,7 @@ def shown_in_tree(db: Database, *, helpers: bool) -> str:
         helpers: Whether helpers' runs are shown; the session ``$2`` itself always is.
     """
     left_out = None if helpers else without_helpers(db)
-    return "1" if left_out is None else f"({left_out} OR s.id = $2)"
+    return "TRUE" if left_out is None else f"({left_out} OR s.id = $2)"
 
 
 def helper_ids(db: Database) -> list[str]:
@@ -46,4 +46,4 @@ def helper_ids(db: Database) -> list[str]:
 
 def no_helpers(db: Database) -> str:
     """Return the SQL condition for a session ``s`` that is no helper's run."""
-    return without_helpers(db) or "1"
+    return without_helpers(db) or "TRUE"

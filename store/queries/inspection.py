@@ -82,7 +82,8 @@ def part_detail(
     part = part_row(row)
     message = _message(db, part.message_id)
     (before, parts) = db.connection.execute(
-        'SELECT sum("index" < $2), count(*) FROM chat_parts WHERE message_id = $1',
+        'SELECT count(*) FILTER (WHERE "index" < $2), count(*) FROM chat_parts'
+        " WHERE message_id = $1",
         {"1": part.message_id, "2": part.index},
     ).fetchone()
     turn, turn_messages = _turn(db, message, prices)
@@ -171,8 +172,7 @@ def _children(db: Database, part: PartRow) -> list[LinkedSession]:
         return []
     rows = db.connection.execute(
         f"SELECT id, {db.form.title('s')}, agent FROM chat_sessions s WHERE parent_id = $1"
-        " AND CASE WHEN json_valid(metadata_json)"
-        " THEN json_extract(metadata_json, '$.lineage.tool_call_id') END = $2"
+        f" AND {db.form.fact('s', 'lineage.tool_call_id')} = $2"
         f" AND coalesce({starting_message(db)}, $3) = $3 ORDER BY created_at, id",
         {"1": part.session_id, "2": part.tool_call_id, "3": part.message_id},
     )

@@ -80,13 +80,13 @@ def _sessions(count: int) -> str:
 def _tools(db: Database, ids: list[Any]) -> list[str]:
     """Return the names of the tools that some sessions call, by frequency."""
     named = (
-        "CASE WHEN p.type = 'dynamic-tool' THEN CASE WHEN json_valid(p.data_json)"
-        " THEN json_extract(p.data_json, '$.toolName') END ELSE substr(p.type, 6) END"
+        f"CASE WHEN p.type = 'dynamic-tool' THEN {db.sql.fact('p.data_json', 'toolName')}"
+        " ELSE substr(p.type, 6) END"
     )
     rows = db.connection.execute(
         f"SELECT {named} AS name FROM chat_parts p"
         f" WHERE p.session_id IN ({','.join('?' * len(ids))})"
-        " AND (p.type GLOB 'tool-*' OR p.type = 'dynamic-tool')"
+        " AND (substr(p.type, 1, 5) = 'tool-' OR p.type = 'dynamic-tool')"
         " GROUP BY name ORDER BY count(*) DESC, name", ids,
     ).fetchall()
     return [name for (value,) in rows if (name := text(value))]

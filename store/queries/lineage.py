@@ -107,18 +107,19 @@ def family(db: Database, session_id: str, *, helpers: bool = False) -> list[Fami
         helpers: Also runs that agents started for themselves; without it only the session
             itself is one.
     """
-    root = root_of(db, session_id)
+    root, sql = root_of(db, session_id), db.sql
+    metadata, labels = "s.metadata_json", "'\"labels\"'"
     rows = db.connection.execute(
-        "WITH RECURSIVE family(id) AS (SELECT $1"
+        f"WITH RECURSIVE family(id) AS (SELECT {sql.as_id('$1')}"
         " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id"
         f" WHERE {shown_in_tree(db, helpers=helpers)})"
         f" SELECT s.id, {db.form.title('s')}, s.agent, {db.form.fact('s', 'lineage.kind')},"
         f" s.parent_id, s.parent_message_id, s.total_tokens, s.created_at, s.updated_at,"
-        f" s.archived_at, {_copies(db)}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
-        " AND json_valid(s.metadata_json)"
-        " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END,"
-        f" {db.form.fact('s', f'source.{OUTLINE}')}"
-        " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
+        f" s.archived_at, {_copies(db)}, CASE WHEN {sql.contains(metadata, labels)}"
+        f" AND {sql.is_json(metadata)} THEN"
+        f" (SELECT count(*) FROM {sql.items(metadata, 'user.labels', 'l')}) ELSE 0 END,"
+        f" {sql.is_true(metadata, f'source.{OUTLINE}')}"
+        f" FROM family f {sql.then_join} chat_sessions s ON s.id = f.id"
         " ORDER BY s.created_at, s.id",
         {"1": root, "2": session_id},
     ).fetchall()

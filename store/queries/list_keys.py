@@ -83,7 +83,7 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
     """
     where, values = _where(db, query)
     rows = db.connection.execute(
-        f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s WHERE {where} "
+        f"SELECT {db.sql.rowid('s')}, {_group_value(db, query)} FROM chat_sessions s WHERE {where} "
         f"ORDER BY {_order(db, query)}",
         values,
     )
@@ -123,8 +123,8 @@ def day_of(at: int) -> str:
 
 def _all_parents(db: Database, rowids: array[int]) -> dict[int, int]:
     rows = db.connection.execute(
-        "SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
-        "WHERE c.parent_id IS NOT NULL"
+        f"SELECT {db.sql.rowid('c')}, {db.sql.rowid('p')} FROM chat_sessions c"
+        " JOIN chat_sessions p ON p.id = c.parent_id WHERE c.parent_id IS NOT NULL"
     ).fetchall()
     if not rows:
         return {}
@@ -172,7 +172,7 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
     else:
         where, values = _where(db, query)
         rows = db.connection.execute(
-            f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
+            f"SELECT {db.sql.rowid('s')} FROM chat_sessions s WHERE {where} "
             f"ORDER BY {_order(db, query)} LIMIT ?", [*values, limit],
         ).fetchall()
     rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
@@ -195,8 +195,9 @@ def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tup
         if newest is None:
             break
         found += db.connection.execute(
-            f"SELECT s.rowid FROM chat_sessions s WHERE {where} AND s.workspace_root IS ? "
-            "ORDER BY s.updated_at DESC LIMIT ?", (newest[0], limit),
+            f"SELECT {db.sql.rowid('s')} FROM chat_sessions s WHERE {where}"
+            f" AND s.workspace_root {db.sql.same} ? ORDER BY s.updated_at DESC LIMIT ?",
+            (newest[0], limit),
         ).fetchall()
         seen.append(newest[0] or "")
     return found
@@ -207,11 +208,11 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
     marks = ",".join("?" * len(rowids))
     rows = db.connection.execute(
         f"WITH RECURSIVE up(id, parent) AS ("
-        f" SELECT id, parent_id FROM chat_sessions WHERE rowid IN ({marks})"
+        f" SELECT id, parent_id FROM chat_sessions WHERE {db.sql.rowid()} IN ({marks})"
         f" UNION SELECT p.id, p.parent_id FROM chat_sessions p JOIN up ON p.id = up.parent"
         f"), down(id) AS (SELECT id FROM up UNION"
         f" SELECT c.id FROM chat_sessions c JOIN down ON c.parent_id = down.id)"
-        f" SELECT s.rowid FROM chat_sessions s JOIN down ON down.id = s.id"
+        f" SELECT {db.sql.rowid('s')} FROM chat_sessions s JOIN down ON down.id = s.id"
         f" WHERE {_listed(db, query)}",
         rowids,
     )
@@ -221,17 +222,18 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
 def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[int, Any]]:
     marks = ",".join("?" * len(rowids))
     return db.connection.execute(
-        f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s "
-        f"WHERE s.rowid IN ({marks}) ORDER BY {_order(db, query)}",
+        f"SELECT {db.sql.rowid('s')}, {_group_value(db, query)} FROM chat_sessions s "
+        f"WHERE {db.sql.rowid('s')} IN ({marks}) ORDER BY {_order(db, query)}",
         rowids,
     ).fetchall()
 
 
 def _parents_of(db: Database, rowids: list[int]) -> dict[int, int]:
     marks = ",".join("?" * len(rowids))
+    child, parent = db.sql.rowid("c"), db.sql.rowid("p")
     rows = db.connection.execute(
-        f"SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
-        f"WHERE c.rowid IN ({marks}) AND p.rowid IN ({marks})",
+        f"SELECT {child}, {parent} FROM chat_sessions c JOIN chat_sessions p"
+        f" ON p.id = c.parent_id WHERE {child} IN ({marks}) AND {parent} IN ({marks})",
         [*rowids, *rowids],
     )
     return _without_loops(dict(rows.fetchall()))

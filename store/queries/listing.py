@@ -40,7 +40,8 @@ def _column(sql: str, read: Callable[[Column], Any]) -> Any:
     """Declare a field that SQL gives.
 
     Args:
-        sql: An expression over a session ``s``; ``{title}`` is the title of this form.
+        sql: An expression over a session ``s``; ``{title}`` is the title of this form,
+            ``{rowid}`` the session's number.
         read: Makes the field of what SQLite gives.
     """
     return field(metadata={"sql": sql, "read": read})
@@ -91,7 +92,7 @@ class ListRow:
             until statistics tell. ``cost`` is what its row says, copies included.
     """
 
-    rowid: int = _column("s.rowid", number)
+    rowid: int = _column("{rowid}", number)
     id: str = _column("s.id", _required)
     title: str | None = _column("{title}", _text)
     agent: str = _column("s.agent", _required)
@@ -140,17 +141,17 @@ def has_sessions(db: Database) -> bool:
 
 def upper_bound(db: Database) -> int:
     """Return at least the number of sessions, without counting them."""
-    (largest,) = db.connection.execute("SELECT max(rowid) FROM chat_sessions").fetchone()
+    (largest,) = db.connection.execute(db.sql.most_sessions()).fetchone()
     return int(largest or 0)
 
 
 def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
     """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
-    marks = ",".join("?" * len(rowids))
+    marks, place = ",".join("?" * len(rowids)), db.sql.rowid("s")
     names = ", ".join(["s.metadata_json", *_COLUMNS])
     rows = db.connection.execute(
-        f"SELECT {names.format(title=db.form.title('s'))} FROM chat_sessions s"
-        f" WHERE s.rowid IN ({marks})",
+        f"SELECT {names.format(title=db.form.title('s'), rowid=place)} FROM chat_sessions s"
+        f" WHERE {place} IN ({marks})",
         list(rowids),
     ).fetchall()
     found = [_list_row(row) for row in rows]
@@ -172,7 +173,7 @@ def _list_row(row: tuple[Column, ...]) -> ListRow:
 def rowid_of(db: Database, session_id: str) -> int | None:
     """Return a session's rowid, or None when it is not in the store."""
     row = db.connection.execute(
-        "SELECT rowid FROM chat_sessions WHERE id = ?", (session_id,)
+        f"SELECT {db.sql.rowid()} FROM chat_sessions WHERE id = ?", (session_id,)
     ).fetchone()
     return None if row is None else int(row[0])
 
@@ -180,7 +181,8 @@ def rowid_of(db: Database, session_id: str) -> int | None:
 def rowids_of(db: Database, session_ids: Collection[str]) -> dict[str, int]:
     """Return the rowids of the sessions that are in the store, by id."""
     rows = db.connection.execute(
-        "SELECT s.id, s.rowid FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value",
+        f"SELECT s.id, {db.sql.rowid('s')} FROM {db.sql.texts('?', 'j')}"
+        " JOIN chat_sessions s ON s.id = j.value",
         (array_of(session_ids),),
     )
     return dict(rows.fetchall())

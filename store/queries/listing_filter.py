@@ -113,9 +113,11 @@ class ListFilterTest:
         self, db: Database, rowids: Sequence[int], now: int, tests: Sequence[Test]
     ) -> set[int]:
         condition, values = session_condition(db, self.conditions, self._masks)
+        place = db.sql.rowid("s")
         columns = f", {_COLUMNS.format(title=db.form.title('s'))}" if tests else ""
         rows = db.connection.execute(
-            f"SELECT s.rowid{columns} FROM json_each(?) j JOIN chat_sessions s ON s.rowid = j.value"
+            f"SELECT {place}{columns} FROM {db.sql.numbers('?', 'j')}"
+            f" JOIN chat_sessions s ON {place} = j.value"
             f" WHERE {condition}", (orjson.dumps(list(rowids)).decode(), *values),
         )
         found = {row[0] for row in rows if not tests or _passes(tests, self._words(*row[1:]))}

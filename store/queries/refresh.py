@@ -54,8 +54,9 @@ def facts(
         message_id: (number(created_at), message_id)
         for message_id, created_at in db.connection.execute(
             # By the few ids: SQLite would rather walk through all messages of the session.
-            "SELECT m.id, m.created_at FROM json_each($1) ids CROSS JOIN chat_messages m"
-            " ON m.id = ids.value WHERE +m.session_id = $2",
+            f"SELECT m.id, m.created_at FROM {db.sql.texts('$1', 'ids')}"
+            f" {db.sql.then_join} chat_messages m ON m.id = ids.value"
+            f" WHERE {db.sql.walked('m.session_id')} = $2",
             {"1": orjson.dumps(list(message_ids)).decode(), "2": session_id},
         ).fetchall()
     } if message_ids else {}

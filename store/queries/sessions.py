@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -30,6 +31,8 @@ Archived = Literal["exclude", "include", "only"]
 Cursor = tuple[int, str]
 """``(updated_at, id)`` of the last row of the page before."""
 
+_PLACE = re.compile(r"'(?:[^']|'')*'|\?")
+"""A text of SQL, or the place of a value."""
 LAST_CODE_POINT = "\U0010ffff"
 SMALLEST = -(2**63)
 """The smallest whole number of SQLite."""
@@ -108,7 +111,7 @@ def page_sql(
     if before is not None:
         conditions.append("(s.updated_at, s.id) < ($8, $9)")
         parameters |= {"8": before[0], "9": before[1]}
-    parameters["10"] = limit
+    parameters["10"] = db.sql.limit(limit)
     if db.form.name == "own":
         shares = _shelves(filter)
     else:
@@ -139,21 +142,17 @@ def _agents(db: Database, filter: SessionFilter) -> tuple[list[list[str]], dict[
     """
     if filter.archived == "only":
         return [[f"s.archived_at >= {SMALLEST}"]], {}
-    shelf = ["+s.archived_at IS NULL"] if filter.archived == "exclude" else []
+    shelf = [f"{db.sql.walked('s.archived_at')} IS NULL"] if filter.archived == "exclude" else []
     agents = _known_agents(db) if filter.agent is None and filter.workspace is None else []
     if not 0 < len(agents) <= MOST_SHARES:
         return [shelf], {}
-    shares = [[f"s.agent IS ${20 + number}", *shelf] for number in range(len(agents))]
+    shares = [[f"s.agent {db.sql.same} ${20 + number}", *shelf] for number in range(len(agents))]
     return shares, {str(20 + number): agent for number, agent in enumerate(agents)}
 
 
 def _known_agents(db: Database) -> list[str | None]:
     """Return each agent, by leaps along an index; none where the file has no such index."""
-    indexed = """
-        SELECT 1 FROM pragma_index_list('chat_sessions') AS list
-        JOIN pragma_index_info(list.name) AS one ON one.seqno = 0 AND one.name = 'agent'
-        JOIN pragma_index_info(list.name) AS two ON two.seqno = 1 AND two.name = 'updated_at'
-        WHERE list.partial = 0"""
+    indexed = db.sql.is_indexed("chat_sessions", "agent", "updated_at")
     if db.connection.execute(indexed).fetchone() is None:
         return []
     sql = f"""
@@ -248,7 +247,8 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
             conditions.append("s.workspace_root = $2")
             parameters["2"] = filter.workspace
         else:
-            conditions.append("s.workspace_root IN (SELECT value FROM json_each($2))")
+            listed = db.sql.texts("$2", "names")
+            conditions.append(f"s.workspace_root IN (SELECT value FROM {listed})")
             parameters["2"] = orjson.dumps(names).decode()
     if filter.source is not None:
         conditions.append(f"{db.form.source_kind('s')} = $3")
@@ -256,16 +256,16 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
     if filter.query:
         title = db.form.title("s")
         if not filter.query.isascii():
-            title = f"casefold({title})"
-        conditions.append(f"{title} LIKE $4 ESCAPE '\\'")
+            title = db.sql.folded(title)
+        conditions.append(db.sql.like(title, "$4"))
         escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
         parameters["4"] = f"%{escaped}%"
     if filter.fields:
         asked, values = session_condition(db, filter.fields, filter.masks)
-        for place, value in enumerate(values):
-            asked = asked.replace("?", f"$q{place}", 1)
-            parameters[f"q{place}"] = value
-        conditions.append(asked)
+        places = count()
+        conditions.append(_PLACE.sub(
+            lambda found: f"$q{next(places)}" if found[0] == "?" else found[0], asked))
+        parameters |= {f"q{place}": value for place, value in enumerate(values)}
     if not filter.helpers and (condition := without_helpers(db)) is not None:
         conditions.append(condition)
     if filter.skip_empty:

@@ -214,7 +214,7 @@ def _every_row(db: Database) -> dict[str, _Row]:
     origin = db.form.fact("m", "inherited_from")
     children = "SELECT id FROM chat_sessions WHERE parent_id IS NOT NULL"
     rows |= _read(db, f"m.session_id IN ({children}) AND {origin} IS NOT NULL", ())
-    rows |= _marked(db, _unmarked(db, "1", ()))
+    rows |= _marked(db, _unmarked(db, "TRUE", ()))
     return _with_originals(db, rows)
 
 
@@ -259,7 +259,8 @@ def _unmarked(db: Database, condition: str, values: Sequence[str]) -> dict[str, 
         " JOIN chat_messages o ON o.session_id = s.parent_id AND o.created_at = m.created_at"
         f" WHERE s.parent_id <> s.id AND {condition} AND m.role = 'assistant'"
         f" AND o.role = 'assistant' AND {' AND '.join(marks)}"
-        f" AND {db.form.fact('m', 'usage')} IS {db.form.fact('o', 'usage')} ORDER BY m.id, o.id",
+        f" AND {db.form.fact('m', 'usage')} {db.sql.same} {db.form.fact('o', 'usage')}"
+        " ORDER BY m.id, o.id",
         values,
     )
     found: dict[str, _Copied] = {}
@@ -319,10 +320,14 @@ def _marks(names: Sequence[str]) -> str:
 
 def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row]:
     form = db.form
-    facts = ("source.answer[0]", "source.answer[1]", "source.answer[2]", "inherited_from",
-             "backscroll.true_created_at", "backscroll.cost_so_far", "cost_usd")  # fmt: skip
-    columns = ", ".join(form.fact("m", path) for path in facts)
-    usage = ", ".join(bucket_sql("m", key) for key in KEYS)
+    facts = ("source.answer[0]", "source.answer[1]", "source.answer[2]", "inherited_from")
+    metadata = "m.metadata_json"
+    columns = ", ".join([
+        *(form.fact("m", path) for path in facts),
+        db.sql.number(metadata, "backscroll.true_created_at"),
+        form.rare_fact("m", "backscroll.cost_so_far"), db.sql.amount(metadata, "cost_usd"),
+    ])  # fmt: skip
+    usage = ", ".join(bucket_sql("m", key, db.sql) for key in KEYS)
     cursor = db.connection.execute(
         "SELECT m.id, m.session_id, m.created_at, s.created_at,"
         f" {form.fact('s', 'lineage.kind')} = 'subagent', {columns}, {usage}"

@@ -82,16 +82,13 @@ def starting_message(db: Database) -> str:
 
 def outline_columns(db: Database) -> str:
     """Return what an ``Outline`` has of its message, of the table ``chat_messages m``."""
-    metadata = "m.metadata_json"
-    if db.form.name != "own":
-        metadata = "CASE WHEN json_valid(m.metadata_json) THEN m.metadata_json ELSE '{}' END"
+    metadata, sql = "m.metadata_json", db.sql
     return (
-        f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')},"
-        f" CASE WHEN json_type({metadata}, '$.queued_at') IN ('integer', 'real')"
-        f" THEN json_extract({metadata}, '$.queued_at') END,"
-        f" json_extract({metadata}, '$.queue_canceled_at'),"
-        f" coalesce(json_type({metadata}, '$.inherited_from') = 'text', 0),"
-        f" json_extract({metadata}, '$.origin')"
+        f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')} AS hidden_at,"
+        f" {sql.true_number(metadata, 'queued_at')} AS queued_at,"
+        f" {sql.number(metadata, 'queue_canceled_at')} AS cancelled_at,"
+        f" {sql.is_text(metadata, 'inherited_from')} AS inherited,"
+        f" {sql.rare_fact(metadata, 'origin')} AS origin"
     )
 
 
@@ -149,7 +146,8 @@ def outline_range(
         values |= {"5": until[0], "6": until[1]}
     make = outline_maker(db)
     return [make(row) for row in db.connection.execute(
-        f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state'
+        f'SELECT o.*, p."index", p.type, coalesce(length({db.sql.text("p.data_json")}), 0),'
+        " p.tool_state"
         f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
         ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
@@ -198,7 +196,7 @@ def matches(
     marks = ",".join("?" * len(message_ids))
     like, values = "", list(message_ids)
     if containing is not None:
-        like = "AND data_json LIKE ? ESCAPE '\\'"
+        like = f"AND {db.sql.like(db.sql.text('data_json'), '?')}"
         values.append("%" + containing.replace("_", "\\_") + "%")
     return db.connection.execute(
         f'SELECT message_id, "index", data_json FROM chat_parts WHERE message_id IN ({marks})'

@@ -65,7 +65,7 @@ def labels_of(db: Database, session_id: str) -> list[Label]:
         row[0]: (row[1], row[0])
         for row in db.connection.execute(
             "SELECT m.id, m.created_at FROM chat_messages m"
-            " WHERE m.id IN (SELECT value FROM json_each($1))",
+            f" WHERE m.id IN (SELECT value FROM {db.sql.texts('$1', 'labelled')})",
             {"1": json.dumps(list(labels))},
         )
     }

@@ -28,8 +28,7 @@ def starred_by_source(db: Database, session_id: str) -> tuple[bool, bool]:
 def user_marks(db: Database, session_id: str) -> dict[str, Any]:
     """Return ``metadata_json.user`` of a session: title, star, tags, labels; each may be absent."""
     row = db.connection.execute(
-        "SELECT metadata_json -> '$.user' FROM chat_sessions"
-        " WHERE id = $1 AND json_valid(metadata_json)",
+        f"SELECT {db.sql.json_at('metadata_json', 'user')} FROM chat_sessions WHERE id = $1",
         {"1": session_id},
     ).fetchone()
     return decoded(row[0]) if row else {}

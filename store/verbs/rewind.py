@@ -76,7 +76,7 @@ def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPrev
     """
     require_session(db, session_id)
     require_visible_message(db, session_id, message_id)
-    usage = " + ".join(bucket_sql("m", key) for key in KEYS)
+    usage = " + ".join(bucket_sql("m", key, db.sql) for key in KEYS)
     calls = "(SELECT count(*) FROM chat_parts p WHERE p.message_id = m.id AND p.tool_call_id <> '')"
     row = db.connection.execute(
         f"SELECT count(*), coalesce(sum({calls}), 0),"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from store.engine.database import Database
 from store.queries.context import context_ids
+from store.text.stored_json import array_of
 from store.usage import COLUMNS, KEYS, bucket_sql
 
 
-def _sums() -> str:
-    return ", ".join(f"coalesce(sum({bucket_sql('m', key)}), 0)" for key in KEYS)
+def _sums(db: Database) -> str:
+    return ", ".join(f"coalesce(sum({bucket_sql('m', key, db.sql)}), 0)" for key in KEYS)
 
 
 def count(db: Database, session_id: str) -> tuple[int, ...]:
@@ -21,19 +22,13 @@ def count(db: Database, session_id: str) -> tuple[int, ...]:
     counted = "m.role = 'assistant'"
     if db.form.name != "grida":
         row = db.connection.execute(
-            f"SELECT {_sums()} FROM chat_messages m WHERE m.session_id = $1 AND {counted}",
+            f"SELECT {_sums(db)} FROM chat_messages m WHERE m.session_id = $1 AND {counted}",
             {"1": session_id},
         ).fetchone()
     else:
-        db.connection.execute("CREATE TEMP TABLE IF NOT EXISTS counted_messages(id TEXT)")
-        db.connection.execute("DELETE FROM temp.counted_messages")
-        db.connection.executemany(
-            "INSERT INTO temp.counted_messages VALUES (?)",
-            [(message_id,) for message_id in context_ids(db, session_id)],
-        )
         row = db.connection.execute(
-            f"SELECT {_sums()} FROM temp.counted_messages c JOIN chat_messages m ON m.id = c.id"
-            f" WHERE {counted}"
+            f"SELECT {_sums(db)} FROM {db.sql.texts('$1', 'c')} JOIN chat_messages m"
+            f" ON m.id = c.value WHERE {counted}", {"1": array_of(context_ids(db, session_id))},
         ).fetchone()
     return tuple(int(value) for value in row)
 
@@ -50,15 +45,15 @@ def stale(db: Database) -> list[str]:
             "SELECT id FROM chat_sessions").fetchall()
             if db.connection.execute(stored, {"1": session_id}).fetchone() != count(db, session_id)]
     sums = ", ".join(
-        f"coalesce(sum({bucket_sql('m', key)}), 0) AS {name}"
+        f"coalesce(sum({bucket_sql('m', key, db.sql)}), 0) AS {name}"
         for key, name in zip(KEYS, COLUMNS, strict=True))
     differs = " OR ".join(
-        f"s.{name} IS NOT coalesce(c.{name}, 0)" for name in COLUMNS)
+        f"s.{name} {db.sql.other} coalesce(c.{name}, 0)" for name in COLUMNS)
     total = " + ".join(f"s.{name}" for name in COLUMNS)
     return [row[0] for row in db.connection.execute(
         f"SELECT s.id FROM chat_sessions s LEFT JOIN (SELECT m.session_id, {sums}"
         " FROM chat_messages m WHERE m.role = 'assistant' GROUP BY m.session_id) c"
-        f" ON c.session_id = s.id WHERE ({differs} OR s.total_tokens IS NOT {total})"
+        f" ON c.session_id = s.id WHERE ({differs} OR s.total_tokens {db.sql.other} {total})"
         " AND c.session_id IS NOT NULL ORDER BY s.id")]
 
 

@@ -15,6 +15,7 @@ _UNREADABLE = (
 )
 _WHOLE = r"'^-?[0-9]{1,18}(\.[0-9]{1,40})?$|^-?[0-9](\.[0-9]{1,40})?[eE]\+?(1[0-7]|[0-9])$'"
 """Numbers that a BIGINT holds."""
+_REAL = r"'^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,2})?$'"
 _BEGINS = r"'^\s*[\[{].*[\]}]\s*$'"
 
 
@@ -24,6 +25,7 @@ class Postgres(Dialect):
     name = "postgresql"
     same = "IS NOT DISTINCT FROM"
     other = "IS DISTINCT FROM"
+    then_join = "JOIN"
     data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
 
     def __init__(
@@ -66,6 +68,13 @@ class Postgres(Dialect):
             column, path,
             f"CASE WHEN {self._kind(column, path)} = 'number' THEN {_whole(value)} END")
 
+    def amount(self, column: str, path: str) -> str:
+        """Return an expression for a number with a fraction in a JSON column; NULL for all else."""
+        value = f"{self._json(column)} #>> '{_path(path)}'"
+        return self._where_named(
+            column, path, f"CASE WHEN {self._kind(column, path)} = 'number'"
+            f" AND {value} ~ {_REAL} THEN CAST({value} AS double precision) END")
+
     def is_number(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a number; never NULL."""
         kind = self._where_named(column, path, self._kind(column, path))
@@ -105,7 +114,8 @@ class Postgres(Dialect):
 
     def texts(self, place: str, name: str) -> str:
         """Return a table of the texts of a JSON array that is bound at a place."""
-        return f"json_array_elements_text(CAST({place} AS json)) AS {name}(value)"
+        listed = f"json_array_elements_text(CAST({place} AS json))"
+        return f"{listed} WITH ORDINALITY AS {name}(value, key)"
 
     def numbers(self, place: str, name: str) -> str:
         """Return a table of the whole numbers of a JSON array that is bound at a place."""
@@ -201,7 +211,7 @@ class Postgres(Dialect):
 
     def _where_named(self, column: str, path: str, expression: str) -> str:
         """Return an expression that is only looked at where the last key is in the text."""
-        key = [one for one in path.split(".") if not one.isdecimal()][-1]
+        key = path.rpartition(".")[2].partition("[")[0]
         return f"""CASE WHEN strpos(CAST({column} AS text), '"{key}"') > 0 THEN {expression} END"""
 
     def _is_text(self, column: str) -> bool:
@@ -213,7 +223,7 @@ class Postgres(Dialect):
 
 def _path(path: str) -> str:
     """Return a path as PostgreSQL's operators take it."""
-    return "{" + path.replace(".", ",") + "}"
+    return "{" + path.replace("[", ".").replace("]", "").replace(".", ",") + "}"
 
 
 def _whole(value: str) -> str:

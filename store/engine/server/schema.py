@@ -96,7 +96,7 @@ def _fact(path: str) -> str:
 
 
 def _answer() -> str:
-    return _OWN.first_fact("metadata_json", "source.answer.0", "inherited_from")
+    return _OWN.first_fact("metadata_json", "source.answer[0]", "inherited_from")
 
 
 _TYPES = [(re.compile(pattern), word) for pattern, word in (
