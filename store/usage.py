@@ -170,8 +170,4 @@ def bucket_sql(table: str, key: str, sql: Dialect) -> str:
         key: The bucket's key; as in ``spent_of``, ``backscroll.usage`` goes first.
         sql: The words of the store's engine.
     """
-    choices = ", ".join(
-        f"CAST({sql.true_number(f'{table}.metadata_json', f'{path}.{key}')} AS BIGINT)"
-        for path in ("backscroll.usage", "usage")
-    )
-    return f"coalesce({choices}, 0)"
+    return sql.first_number(f"{table}.metadata_json", f"backscroll.usage.{key}", f"usage.{key}")

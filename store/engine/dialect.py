@@ -88,6 +88,20 @@ class Dialect:
         """
         return self.true_number(column, path)
 
+    def first_number(self, column: str, *paths: str) -> str:
+        """Return an expression for the first of several whole numbers in a JSON column, or 0.
+
+        Args:
+            column: The column.
+            paths: As in ``fact``.
+        """
+        choices = " ".join(
+            f"WHEN json_type({column}, '{_path(path)}') IN ('integer', 'real')"
+            f" THEN CAST(json_extract({column}, '{_path(path)}') AS INTEGER)"
+            for path in paths
+        )
+        return f"CASE WHEN NOT json_valid({column}) THEN 0 {choices} ELSE 0 END"
+
     def is_number(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a number; never NULL.
 

@@ -269,7 +269,8 @@ def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:
         rows = db.connection.execute(
             f"SELECT message_id, CASE type WHEN 'dynamic-tool' THEN CASE WHEN {valid}"
             f" THEN 'tool-' || coalesce({named}, 'tool') END ELSE type END, tool_state, updated_at"
-            f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))})",
+            f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))})"
+            ' ORDER BY message_id, "index"',
             _numbered(batch),
         )
         for message_id, column, state, updated_at in rows:

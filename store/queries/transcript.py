@@ -200,7 +200,7 @@ def matches(
         values.append("%" + containing.replace("_", "\\_") + "%")
     return db.connection.execute(
         f'SELECT message_id, "index", data_json FROM chat_parts WHERE message_id IN ({marks})'
-        f" {like}", values,
+        f' {like} ORDER BY message_id, "index"', values,
     ).fetchall()
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest

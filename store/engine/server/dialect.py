@@ -75,6 +75,10 @@ class Postgres(Dialect):
             column, path, f"CASE WHEN {self._kind(column, path)} = 'number'"
             f" AND {value} ~ {_REAL} THEN CAST({value} AS double precision) END")
 
+    def first_number(self, column: str, *paths: str) -> str:
+        """Return an expression for the first of several whole numbers in a JSON column, or 0."""
+        return f"coalesce({', '.join(self.true_number(column, path) for path in paths)}, 0)"
+
     def is_number(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a number; never NULL."""
         kind = self._where_named(column, path, self._kind(column, path))

@@ -70,5 +70,6 @@ def turned(sql: str, schemas: Mapping[str, str]) -> Turned:
                 return schemas.get(word, word)
         return token
 
-    text = _TOKEN.sub(put, sql)
+    # SQLite takes an empty list.
+    text = _TOKEN.sub(put, sql).replace(" IN ()", " IN (NULL)")
     return Turned(text, tuple(names) if names else None)

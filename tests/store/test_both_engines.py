@@ -1,0 +1,230 @@
+"""Every query returns the same on PostgreSQL as on SQLite, of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.demo import make_demo
+from store.engine.database import Database, open_database
+from store.engine.opening import open_target
+from store.language.query import parse
+from store.queries import (
+    activities,
+    chosen,
+    compare,
+    context,
+    context_usage,
+    counting,
+    details,
+    inspection,
+    known_values,
+    lineage,
+    list_keys,
+    listing,
+    messages,
+    originals,
+    places,
+    refresh,
+    sessions,
+    shared_answers,
+    summaries,
+    summary,
+    touches,
+    transcript,
+    tree_facts,
+    user_marks,
+    windows,
+    workspaces,
+)
+from store.queries.list_options import GROUPS, SHELVES, SORTS
+from store.queries.listing_filter import ListFilterTest
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from tests.sources.postgres_server import Server
+from tests.sources.samples import SAMPLES
+from tests.store.engines import fill, new_server_store
+
+NOW = 1_795_900_000_000
+QUERIES = (
+    "agent:claude-code", "agent:*code*", "source:codex", "model:opus", "branch:main", "title:re",
+    "tag:bug", "label:a", "workspace:/w*", "id:ses_0", "is:starred", "is:fork", "is:subagent",
+    "is:archived", "is:hidden", "is:running", "is:idle", "cost:>0.1", "tokens:<1000",
+    "before:2026-11-01", "after:2026-11-01", "-agent:codex", "fix", "-fix agent:codex",
+)  # fmt: skip
+
+
+class Pair:
+    """Two stores with the same rows."""
+
+    def __init__(self, file: Database, server: Database) -> None:
+        self.file, self.server = file, server
+        self.ids = [row[0] for row in file.connection.execute(
+            "SELECT id FROM chat_sessions ORDER BY id").fetchall()]
+
+    def same(self, question: Callable[[Database], Any], name: object = "") -> None:
+        assert question(self.server) == question(self.file), (name, question)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, postgres: Server) -> Iterator[Pair]:
+    path = make_demo(tmp_path_factory.mktemp("demo") / "demo.db", lambda: NOW)
+    yield from opened(path, postgres)
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory, postgres: Server) -> Iterator[Pair]:
+    folder = tmp_path_factory.mktemp("samples")
+    path = folder / "samples.db"
+    database = open_database(path, create=True)
+    for sample in SAMPLES:
+        Sync(database, Settings(helpers=0)).run([sample.copied(folder)])
+    database.close()
+    yield from opened(path, postgres)
+
+
+def opened(path: Path, postgres: Server) -> Iterator[Pair]:
+    file = open_database(path, write=False)
+    url = new_server_store(postgres)
+    writing = open_target(url, write=True)
+    fill(writing, file)
+    # Else the server would plan as for empty tables; its own process does it every minute.
+    writing.connection.execute("ANALYZE")
+    writing.close()
+    server = open_target(url)
+    yield Pair(file, server)
+    file.close()
+    server.close()
+
+
+def names_of(db: Database) -> dict[int, str]:
+    """Return the ids of all sessions by their numbers, which the engines choose."""
+    return dict(db.connection.execute(
+        f"SELECT {db.sql.rowid()}, id FROM chat_sessions").fetchall())
+
+
+def key_names(db: Database, keys: list_keys.ListKeys | None) -> object:
+    if keys is None:
+        return None
+    names = names_of(db)
+    return (
+        [names[each] for each in keys.rowids], list(keys.groups), keys.group_names,
+        {names[child]: names[parent] for child, parent in keys.parents.items()}, keys.whole,
+    )
+
+
+def rows(db: Database) -> list[listing.ListRow]:
+    ids = list(names_of(db).values())
+    found = sorted(activities.rows(db, [], ids, NOW).values(), key=lambda row: row.id)
+    for row in found:
+        row.rowid = 0
+    return found
+
+
+def filtered(query: str, db: Database) -> set[str]:
+    names = names_of(db)
+    found = ListFilterTest(parse(query, now=NOW)).matching(db, list(names), NOW)
+    return {names[each] for each in found}
+
+
+def of_list(pair: Pair) -> None:
+    for sort, group, shelf in product(SORTS, GROUPS, SHELVES):
+        query = listing.ListQuery(sort, group, shelf, helpers=True)
+        pair.same(lambda db, q=query: key_names(db, activities.keys(db, q, NOW)), query)  # type: ignore[misc]
+        pair.same(lambda db, q=query: key_names(db, list_keys.first_keys(db, q, 10)), query)  # type: ignore[misc]
+    folder = pair.file.connection.execute(
+        "SELECT workspace_root FROM chat_sessions WHERE workspace_root <> ''").fetchone()[0]
+    of_folder = listing.ListQuery(workspace=folder)
+    pair.same(lambda db: key_names(db, list_keys.all_keys(db, of_folder)))
+    pair.same(rows)
+    pair.same(listing.has_sessions)
+    pair.same(lambda db: listing.upper_bound(db) >= len(pair.ids))
+    pair.same(lambda db: [row.id for row in activities.recently_active(db, NOW)])
+    pair.same(lambda db: sorted(chosen.by_id(db, pair.ids)))
+    pair.same(lambda db: workspaces.names_of(db, folder))
+    for words in QUERIES:
+        pair.same(partial(filtered, words), words)
+
+
+def of_pages(pair: Pair) -> None:
+    filters = [sessions.SessionFilter(archived=shelf) for shelf in ("exclude", "include", "only")]
+    filters += [sessions.SessionFilter(query=words) for words in ("fix", "FIX", "é", "100%")]
+    filters += [sessions.SessionFilter(agent="codex", archived="include"),
+                sessions.SessionFilter(source="claude-code", skip_empty=True, helpers=False),
+                sessions.SessionFilter(workspace="")]  # fmt: skip
+    filters += [sessions.SessionFilter(fields=parse(query, now=NOW).session_conditions)
+                for query in QUERIES]  # fmt: skip
+    for each in filters:
+        pair.same(lambda db, f=each: sessions.page(db, f, limit=-1), each)  # type: ignore[misc]
+        pair.same(lambda db, f=each: sessions.total(db, f), each)  # type: ignore[misc]
+    second = sessions.page(pair.file, filters[1], limit=3)[-1]
+    at = (second.updated_at, second.id)
+    pair.same(lambda db: sessions.page(db, filters[1], before=at, limit=5))
+    pair.same(lambda db: list(summaries.summaries(db, filters[1], now=NOW)))
+    pair.same(lineage.families)
+    pair.same(known_values.known_values)
+    pair.same(summary.totals)
+    pair.same(lambda db: shared_answers.shared_answers(db))
+    pair.same(lambda db: shared_answers.shared_answers(db, pair.ids[:20]))
+
+
+def context_of(db: Database, session_id: str) -> object:
+    found = context_usage.ContextUsage()
+    context_usage.add_page(db, found, context.context_ids(db, session_id))
+    context_usage.add_system(db, found)
+    return found
+
+
+OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
+    sessions.get, context.context_ids, context_of, transcript.outline_page, transcript.children,
+    transcript.last_usage, transcript.extent, lineage.family, lineage.siblings, lineage.root_of,
+    details.overview, details.timeline, touches.touches, tree_facts.labels_of,
+    tree_facts.last_message, user_marks.user_marks, originals.attachments,
+    lambda db, name: sessions.resolve(db, name[:24]),
+    lambda db, name: messages.page(db, name, limit=999),
+    lambda db, name: messages.page(db, name, limit=20, shown_only=True),
+    lambda db, name: messages.last(db, name, limit=7),
+    lambda db, name: counting.counts(db, [name]),
+    lambda db, name: windows.opening(db, name, name, None, at_end=True),
+    lambda db, name: windows.opening(db, name, None, None, at_end=False),
+    lambda db, name: refresh.facts(db, name, NOW, context.visible_ids(db, name)),
+    lambda db, name: refresh.end_after(db, name, None, 50, [], 5),
+    lambda db, name: list(originals.records_of_session(db, name)),
+    lambda db, name: details.tool_calls(db, context.visible_ids(db, name)),
+    lambda db, name: transcript.matches(db, context.visible_ids(db, name)[:200], "the"),
+    lambda db, name: tree_facts.node_facts(db, lineage.family(db, name, helpers=True)),
+    lambda db, name: compare.compare(db, name, name) if context.visible_ids(db, name) else None,
+)
+
+
+def of_sessions(pair: Pair, ids: list[str]) -> None:
+    for name, question in product(ids, OF_SESSIONS):
+        pair.same(lambda db, n=name, q=question: q(db, n), name)  # type: ignore[misc]
+    for name in ids:
+        for message, parts in messages.page(pair.file, name, limit=3):
+            keys = [(name, message.id, -1), (name, message.id, 0), (name, "", 0)]
+            pair.same(lambda db, k=keys: places.place_facts(db, k), message)  # type: ignore[misc]
+            for part in parts[:2]:
+                pair.same(lambda db, n=name, p=part.id: inspection.part_detail(db, n, p), part)  # type: ignore[misc]
+                pair.same(lambda db, p=part.id: originals.records_of_part(db, p), part)  # type: ignore[misc]
+
+
+def test_lists_and_pages_of_the_demo(demo: Pair) -> None:
+    of_list(demo)
+    of_pages(demo)
+
+
+def test_sessions_of_the_demo(demo: Pair) -> None:
+    of_sessions(demo, demo.ids[1:4])
+
+
+@pytest.mark.long
+def test_all_samples(samples: Pair) -> None:
+    of_list(samples)
+    of_pages(samples)
+    of_sessions(samples, samples.ids[::6])
