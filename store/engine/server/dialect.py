@@ -102,7 +102,13 @@ class Postgres(Dialect):
         return f"CAST({self._json(column)} #> '{_path(path)}' AS text)"
 
     def items(self, column: str, path: str, name: str) -> str:
-        """Return a table of the values of an object or array in a JSON column."""
+        """Return a table of the values of an object or array in a JSON column.
+
+        Args:
+            column: The column.
+            path: As in ``fact``.
+            name: Of the table; its column is ``value``.
+        """
         found = f"{self._json(column)} #> '{_path(path)}'"
         kind = f"json_typeof({found})"
         return (
@@ -187,7 +193,13 @@ class Postgres(Dialect):
         )
 
     def is_indexed(self, table: str, first: str, second: str) -> str:
-        """Return a statement that finds a row if an index begins with two columns."""
+        """Return a statement that finds a row if an index begins with two columns.
+
+        Args:
+            table: The table.
+            first: The index's first column.
+            second: Its second one.
+        """
         return (
             "SELECT 1 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid"
             " JOIN pg_catalog.pg_attribute one ON one.attrelid = c.oid"

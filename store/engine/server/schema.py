@@ -1,7 +1,7 @@
 """The schema of a store on PostgreSQL, made of that of library files, and its migrations.
 
-The contract's tables are in a schema of the user's choice; all others are in a schema of
-ours beside it. Versions have the numbers of ``store.engine.schema``: script ``n`` is the same
+The contract's tables are in a schema of the user's choice, all others in a schema of their own
+beside it. Versions have the numbers of ``store.engine.schema``: script ``n`` is the same
 step here, in PostgreSQL's words, and what the server needs beside it.
 """
 
@@ -33,7 +33,7 @@ SIDE_TABLES: tuple[str, ...] = tuple(
     name for script in schema.MIGRATIONS for name in _CREATED.findall(script)
     if name not in _CONTRACT_TABLES
 )
-"""Names of the tables of ours."""
+"""Names of the tables beside the contract's."""
 
 _VERSION = f"""
 CREATE TABLE {VERSION_TABLE} (version BIGINT NOT NULL);
@@ -157,7 +157,7 @@ def _by_schema(text: str, contract: str, side: str) -> list[str]:
 
 
 def version_in(connection: ServerConnection, side: str) -> int | None:
-    """Return the version of the store whose tables of ours are in a schema; None without any.
+    """Return the version of the store whose side tables are in a schema; None without any.
 
     Args:
         connection: The server.
