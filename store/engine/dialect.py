@@ -127,7 +127,16 @@ class Dialect:
             column: The column.
             path: As in ``fact``.
         """
-        return f"(coalesce({self.fact(column, path)}, 0) = 1)"
+        return self.first_is_true(column, path)
+
+    def first_is_true(self, column: str, *paths: str) -> str:
+        """Return the condition that the first of several values that is set is true; never NULL.
+
+        Args:
+            column: The column.
+            paths: As in ``fact``.
+        """
+        return f"(coalesce({', '.join(self.fact(column, path) for path in paths)}, 0) = 1)"
 
     def is_text(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a text; never NULL.

@@ -93,8 +93,8 @@ class Form(NamedTuple):
 
         The rule is the one of ``store.queries.user_marks.is_starred``.
         """
-        users, given = self.fact(table, "user.star"), self.fact(table, "backscroll.is_starred")
-        return f"(coalesce({users}, {given}, 0) = 1)"
+        return self.sql.first_is_true(
+            f"{table}.metadata_json", "user.star", "backscroll.is_starred")
 
     def answer_name(self, table: str) -> str:
         """Return the SQL expression for an answer's name, equal in all copies of the answer.

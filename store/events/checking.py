@@ -41,7 +41,7 @@ def mend(db: Database, sessions: Sequence[str], now: int) -> None:
 
 
 def _mend_one(db: Database, session: str, now: int) -> None:
-    connection = db.connection
+    connection = db.file
     (last,) = connection.execute(
         "SELECT max(seq) FROM events WHERE stream_id = ?", (session,)).fetchone()
     if last is not None:

@@ -49,7 +49,7 @@ class LogState:
 
 def log_state(db: Database) -> LogState | None:
     """Return the state of a store's event log; None where it has none."""
-    if db.form.name != "own" or not _has_table(db.connection, "event_log"):
+    if db.form.name != "own" or not _has_table(db.file, "event_log"):
         return None
     row = db.connection.execute(
         "SELECT version, is_on, complete, first_id, switched_at, trimmed_at FROM event_log"
@@ -62,7 +62,7 @@ def log_state(db: Database) -> LogState | None:
 
 def has_events(db: Database) -> bool:
     """Return whether a store has events, be the log on or off."""
-    return db.form.name == "own" and _has_table(db.connection, "events")
+    return db.form.name == "own" and _has_table(db.file, "events")
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:
@@ -126,7 +126,7 @@ def switch_on(
     was_off = in_transaction(db, _begin, clock())
     (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
     done, after = 0, ""
-    while found := _without_snapshot(db.connection, after):
+    while found := _without_snapshot(db.file, after):
         ends = time.monotonic() + AT_ONCE_S
         number = in_transaction(db, _snapshots, found, clock(), ends)
         done, after = done + number, found[number - 1]
@@ -137,7 +137,7 @@ def switch_on(
 
 def _begin(db: Database, now: int) -> bool:
     """Create what is missing, and start a log that is off; returns whether it was."""
-    connection = db.connection
+    connection = db.file
     for statement in statements(sql.TABLES):
         connection.execute(statement)
     state = log_state(db)
@@ -186,7 +186,7 @@ def _without_snapshot(connection: sqlite3.Connection, after: str) -> list[str]:
 def _snapshots(db: Database, sessions: Sequence[str], now: int, ends: float) -> int:
     """Add snapshots until the time is over; returns for how many sessions."""
     for number, session in enumerate(sessions, 1):
-        snapshot(db.connection, session, now)
+        snapshot(db.file, session, now)
         if time.monotonic() > ends:
             return number
     return len(sessions)
@@ -232,7 +232,7 @@ def switch_off(db: Database, *, drop: bool = False, clock: Clock = system_clock)
 
     def off(db: Database) -> bool:
         state = log_state(db)
-        drop_triggers(db.connection)
+        drop_triggers(db.file)
         if drop:
             db.connection.execute("DROP TABLE IF EXISTS events")
             db.connection.execute("DROP TABLE IF EXISTS event_log")

@@ -159,7 +159,7 @@ class _Reader:
 
     def read(self, after: int) -> Iterator[Event]:
         """Yield the events after one."""
-        connection = self._db.connection
+        connection = self._db.file
         while has_events(self._db):
             with exact(connection):
                 found = connection.execute(self._select, (*self._parameters, after)).fetchall()

@@ -84,7 +84,7 @@ def differing(
         taking: Takes each row that the log makes.
         progress: Takes how far it is.
     """
-    connection, odd = db.connection, []
+    connection, odd = db.file, []
     with exact(connection):
         found = streams(connection)
         known = {bytes(one) for one in found if isinstance(one, bytes)}

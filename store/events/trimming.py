@@ -97,7 +97,7 @@ def trim(
     """
     require_events(db)
     done, now = Trimmed(), clock()
-    with exact(db.connection) as connection:
+    with exact(db.file) as connection:
         found = connection.execute(
             "SELECT stream_id, max(at) FROM events WHERE stream_id <> ? GROUP BY stream_id"
             " ORDER BY 2", (STORE_STREAM,)).fetchall()
@@ -153,7 +153,7 @@ def _cut(db: Database, stream: Value, before: int | None) -> int:
         stream: The session's id.
         before: Events before it are cut, epoch ms; None for all.
     """
-    connection, of = db.connection, f"stream_id = {placed(stream)}"
+    connection, of = db.file, f"stream_id = {placed(stream)}"
 
     def number(sql: str, *values: Value) -> int | None:
         found: int | None = connection.execute(sql, (stream, *values)).fetchone()[0]

@@ -60,7 +60,8 @@ def _where(db: Database, query: ListQuery) -> tuple[str, list[Any]]:
     clause = _listed(db, query)
     if query.workspace is None:
         return clause, []
-    choices, values = [], list[Any]()
+    choices: list[str] = []
+    values: list[Any] = []
     for name in names_of(db, query.workspace):
         below = name.rstrip("/") + "/"
         choices.append(f"s.workspace_root = ? OR substr(s.workspace_root, 1, {len(below)}) = ?")

@@ -272,7 +272,6 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append(
             "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"
             " OR EXISTS (SELECT 1 FROM chat_sessions c WHERE c.parent_id = s.id)"
-            " OR CASE WHEN json_valid(s.metadata_json)"
-            f" THEN json_extract(s.metadata_json, '$.source.{OUTLINE}') END)"
+            f" OR {db.sql.is_true('s.metadata_json', f'source.{OUTLINE}')})"
         )
     return conditions, parameters

@@ -471,7 +471,7 @@ def _event_log(patient: Patient) -> Iterator[Finding]:
     def mending(sessions: list[str]) -> Callable[[], None]:
         return lambda: events_checking.mend(db, sessions, patient.clock())
 
-    missing = missing_triggers(db.connection)
+    missing = missing_triggers(db.file)
     if missing or not state.complete:
         yield Finding(
             "event log", f"{len(missing)} of its triggers are missing, so changes may be too"

@@ -88,9 +88,10 @@ class Postgres(Dialect):
         """Return the condition that a JSON column has a value that is not null; never NULL."""
         return f"({self.rare_fact(column, path)} IS NOT NULL)"
 
-    def is_true(self, column: str, path: str) -> str:
-        """Return the condition that a value in a JSON column is true, or 1; never NULL."""
-        return f"(coalesce({self.rare_fact(column, path)}, '') IN ('true', '1'))"
+    def first_is_true(self, column: str, *paths: str) -> str:
+        """Return the condition that the first of several values that is set is true; never NULL."""
+        found = ", ".join(self.rare_fact(column, path) for path in paths)
+        return f"(coalesce({found}, '') IN ('true', '1'))"
 
     def is_text(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is a text; never NULL."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from store.engine import schema
 from store.engine.database import READING, Database
-from store.engine.form import Form, FormName
+from store.engine.form import Form
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
 from store.engine.server.login import quoted, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.system.locations import data_dir
+
+if TYPE_CHECKING:
+    from store.engine.form import FormName
 
 _TABLES = (
     "SELECT n.nspname, c.relname, a.attname, t.typname,"

@@ -69,7 +69,7 @@ def test_what_is_rebuilt_equals_the_tables_after_any_changes(
     db: Database, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
-    changes = Changes(db.connection, rng)
+    changes = Changes(db.file, rng)
     steps = rng.choice([20, 150])
     for step in range(steps):
         if step in (3, steps // 2 + 5):
@@ -92,7 +92,7 @@ def test_what_is_rebuilt_equals_the_tables_after_any_changes(
 
 def test_reading_from_any_event_gives_the_same(db: Database) -> None:
     switch_on(db)
-    changes = Changes(db.connection, random.Random(5))
+    changes = Changes(db.file, random.Random(5))
     changes.new_session()
     for _ in range(120):
         changes.change()
@@ -234,7 +234,7 @@ def test_a_trigger_that_is_missing_comes_back_with_new_snapshots(db: Database) -
     switch_on(db)
     db.connection.execute("DROP TRIGGER event_log_session_created")
     session(db)
-    assert missing_triggers(db.connection) == ["event_log_session_created"]
+    assert missing_triggers(db.file) == ["event_log_session_created"]
     assert differing(db) == ["ses_1"]
     switch_on(db)
     assert kinds(db) == ["session.snapshot"] and differing(db) == []

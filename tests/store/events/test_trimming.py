@@ -31,7 +31,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 @pytest.mark.parametrize("seed", range(6))
 def test_by_age_at_any_moment(db: Database, tmp_path: Path, seed: int) -> None:
     switch_on(db, clock=lambda: NOW)
-    changes = Changes(db.connection, random.Random(seed))
+    changes = Changes(db.file, random.Random(seed))
     for _ in range(150):
         changes.change()
     db.connection.execute("UPDATE events SET at = ? + id * 1000", (NOW,))
