@@ -165,7 +165,7 @@ class Writers:
         try:
             path.write_text("".join(prepare(self.db, one, FORMATS["jsonl"]).pieces()), "utf-8")
         finally:
-            self.db.connection.rollback()
+            self.db.file.rollback()
         self.delete()
         list(import_file(self.db, path, clock=self.now))
 
