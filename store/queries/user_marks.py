@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from store.engine.database import Database
 from store.engine.values import decoded, text
 from store.text.stored_json import as_dict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from store.engine.database import Database
 
 
 def is_starred(metadata: Mapping[str, Any]) -> bool:
