@@ -22,6 +22,7 @@ from typing import Any
 from tests.bench import (
     browse_bench,
     bytes_bench,
+    events_bench,
     files_bench,
     live_bench,
     loop_bench,
@@ -46,6 +47,7 @@ BENCHES: dict[str, Bench] = {
     "kinds": write_bench.kinds,
     "grow": write_bench.grow,
     "record": write_bench.record,
+    "events": events_bench.events,
     "loop": loop_bench.loop,
     "fork": write_bench.fork,
     "search": search_bench.search,

@@ -42,10 +42,10 @@ def measure(quick: bool) -> dict[str, Any]:
     """
     seconds = QUICK_SECONDS if quick else FULL_SECONDS
     count = seconds * PER_SECOND
-    found: dict[str, list[float]] = {way: [] for way in _WAYS}
+    found: dict[str, list[float]] = {way: [] for way in _WAYS if way != "logged"}
     for _ in range(1 if quick else ROUNDS):
         for way, runs in found.items():
-            runs.append(_run(way, count))
+            runs.append(cpu_of(way, count))
     cpu = {way: statistics.median(runs) for way, runs in found.items()}
     return {
         "chunks": count, "seconds": seconds, **{f"{way}_cpu_s": cpu[way] for way in cpu},
@@ -53,8 +53,13 @@ def measure(quick: bool) -> dict[str, Any]:
     }
 
 
-def _run(way: str, count: int) -> float:
-    """Return the CPU seconds of one process that is fed at the pace."""
+def cpu_of(way: str, count: int) -> float:
+    """Return the CPU seconds of one process that is fed at the pace.
+
+    Args:
+        way: One of ``_WAYS``.
+        count: How many chunks.
+    """
     lines = [orjson.dumps(chunk) + b"\n" for chunk in chunks(count)]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tests.bench.record_bench", way, folder, str(count)]
@@ -83,13 +88,17 @@ def _ready() -> float:
     return time.process_time()
 
 
-def _record(folder: Path, count: int) -> float:
+def _record(folder: Path, count: int, *, log: bool = False) -> float:
     from store.engine.database import open_database
     from store.recorder.direct import DirectRecorder
     from store.recorder.procedures import drive
     from store.recorder.recording import Recording
 
     database = open_database(folder / "store.db", create=True)
+    if log:
+        from store.events.log import switch_on
+
+        switch_on(database)
     recording = Recording()
     drive(database, recording.start())
     recorder = DirectRecorder(database, recording, lambda line, reason: None)
@@ -173,7 +182,14 @@ async def _floor_in_loop(floor: _Floor) -> float:
     return time.process_time() - start
 
 
-_WAYS = {"record": _record, "host": _host, "floor": _floor, "host_floor": _host_floor}
+def _logged(folder: Path, count: int) -> float:
+    return _record(folder, count, log=True)
+
+
+_WAYS = {
+    "record": _record, "logged": _logged, "host": _host, "floor": _floor,
+    "host_floor": _host_floor,
+}  # fmt: skip
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

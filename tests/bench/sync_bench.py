@@ -50,10 +50,10 @@ def _round(tree: Path, files: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store.db"
         before = _children_cpu()
-        sync_s, _ = _sync(store, tree)
+        sync_s, _ = sync_to(store, tree)
         sync_cpu_s = _children_cpu() - before
         floor_s, floor_cpu_s = floor_of(tree, store, Path(folder) / "floor.db")
-        again_s, summary = _sync(store, tree)
+        again_s, summary = sync_to(store, tree)
     if summary["read"] or summary["units"] != files:
         raise RuntimeError(f"a second sync did not find {files} known files: {summary}")
     return {
@@ -72,7 +72,8 @@ def _children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _sync(store: Path, tree: Path) -> tuple[float, dict[str, Any]]:
+def sync_to(store: Path, tree: Path) -> tuple[float, dict[str, Any]]:
+    """Sync a tree in a fresh process; return its seconds and what it counted."""
     started = time.perf_counter()
     told = _run("store.sync", "--json", "--store", str(store), str(tree))
     seconds = time.perf_counter() - started
