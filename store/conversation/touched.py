@@ -62,7 +62,7 @@ EDITORS = frozenset({
 })
 WRITERS = frozenset({
     "write", "write_file", "create", "create_file", "filewrite", "file_write", "fs_write",
-    "save_file", "write_to_file", "save", "copilot_createfile",
+    "save_file", "write_to_file", "save", "copilot_createfile", "filecreate", "file_create",
 })
 DELETERS = frozenset({"delete", "delete_file", "remove_file", "filedelete", "file_delete"})
 MOVERS = frozenset({"move", "move_file", "rename_file", "filemove", "file_move"})

@@ -21,7 +21,7 @@ from store.files.effects import DoesNotFit, Effect, effect_of, text_read
 from store.queries import sessions
 from store.queries.touches import FileRow, FileUse, Places, Touches, touches
 from store.queries.touches import places as places_of
-from store.text.stored_json import as_dict
+from store.text.stored_json import as_dict, as_list
 
 Origin = Literal["copy", "recorded", "written", "read", "replayed", "missing", "unknown"]
 """Where a content is from: an agent's copy; the whole text beside a result; the text that a call
@@ -34,6 +34,8 @@ that is known, as a copy or a reading shows it; the others as in ``FileUse.kind`
 MOST_BYTES = 256 << 20
 """Contents of one file that are kept in memory; older points beyond it are unknown."""
 _IDS_PER_QUERY = 400
+_DIGEST = 64
+"""Characters of a SHA-256 as hex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Point:
         use: The call; of ``found`` and ``seen``, the next one that touched the file, or None
             where none follows.
         at: Epoch ms; of a ``seen`` point, when the copy was made, if that is known.
+        operation: What the agent's own journal calls it; empty where it has none.
     """
 
     number: int
@@ -88,6 +91,7 @@ class Point:
     use: FileUse | None
     at: int
     content: Content
+    operation: str = ""
 
     @property
     def turn(self) -> int:
@@ -342,14 +346,20 @@ class _Walk:
                 source = f"the file as read in turn {use.call.place.turn}"
                 self._said(Content("read", as_bytes(whole), source=source), use, None)
             return
-        effect = effect_of(data, use.number, prose=self._prose)
+        effect, noted = effect_of(data, use.number, prose=self._prose), _journaled(data, use)
         if effect.before is not None:
             source = f"beside the result in turn {use.call.place.turn}"
             self._said(Content("recorded", as_bytes(effect.before), source=source), use, None)
-        elif effect.made:
+        elif effect.made or (noted is not None and noted.is_new):
             self._said(MISSING, use, None)
+        elif noted is not None and noted.differs(noted.before, self._now):
+            other = "something else changed it, as the agent's journal has another hash"
+            self._said(replace(UNKNOWN, source=other), use, None)
         self._found(use)
-        self._point(_kind_of(use), use, use.call.at, self._after(use, effect))
+        after = self._after(use, effect)
+        if noted is not None:
+            after = noted.checked(after)
+        self._point(_kind_of(use), use, use.call.at, after, noted.operation if noted else "")
 
     def arrive(self, use: FileUse, source: Sequence[Point]) -> None:
         """Take a call that moved another file here."""
@@ -432,10 +442,12 @@ class _Walk:
         base = "an empty file" if now.origin == "missing" else now.source
         return Content("replayed", body, now.edits + 1, base)
 
-    def _point(self, kind: PointKind, use: FileUse | None, at: int, content: Content) -> None:
+    def _point(
+        self, kind: PointKind, use: FileUse | None, at: int, content: Content, operation: str = ""
+    ) -> None:
         self._now = content
         self._kept += len(content.body or b"")
-        self.points.append(Point(len(self.points), kind, use, at, content))
+        self.points.append(Point(len(self.points), kind, use, at, content, operation))
         for place, point in enumerate(self.points):
             if self._kept <= MOST_BYTES:
                 break
@@ -443,6 +455,47 @@ class _Walk:
                 self._kept -= len(point.content.body)
                 much = replace(UNKNOWN, source="there are too many large versions to keep")
                 self.points[place] = replace(point, content=much)
+
+
+@dataclass(frozen=True, slots=True)
+class _Journaled:
+    """What y-agent's journal says of a call and a file.
+
+    Attributes:
+        before: The SHA-256 of the file before the call, as hex; empty where it is not told.
+        after: The same after the call.
+        is_new: Whether there was no file.
+    """
+
+    operation: str
+    before: str
+    after: str
+    is_new: bool
+
+    @staticmethod
+    def differs(digest: str, content: Content) -> bool:
+        """Return whether a known content is another one than a hash says."""
+        return bool(digest) and content.body is not None and content.digest != digest
+
+    def checked(self, content: Content) -> Content:
+        """Return a content after the call; unknown where its hash says that it is wrong."""
+        if self.differs(self.after, content):
+            return replace(UNKNOWN, source="the agent's journal has another hash of it")
+        if self.after and content.body is not None:
+            return replace(content, source=f"{content.source}, as the agent's journal confirms")
+        return content
+
+
+def _journaled(data: Mapping[str, Any], use: FileUse) -> _Journaled | None:
+    own = as_dict(as_dict(data.get("resultProviderMetadata")).get("backscroll"))
+    for noted in map(as_dict, as_list(own.get("file_mutations"))):
+        if noted.get("absolute_path") == use.key:
+            digests = [str(noted.get(key) or "").removeprefix("sha256:")
+                       for key in ("before_hash", "after_hash")]
+            before, after = (each if len(each) == _DIGEST else "" for each in digests)
+            operation = str(noted.get("operation") or "")
+            return _Journaled(operation, before, after, noted.get("is_new_file") is True)
+    return None
 
 
 def _nearly_same(one: Content, other: Content) -> bool:

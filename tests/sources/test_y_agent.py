@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.files.history import Point, points_of, session_files
 from store.ids import derived_session_id
 from store.queries.context import context_ids
 from store.queries.originals import attachment
@@ -21,6 +23,7 @@ from store.sources.base.protocol import Problem
 from store.sources.registry import all_sources
 from store.sources.y_agent import YAgentSource
 from tests.sources import grown, row_sources
+from tui.words.files import point_words
 
 DATA = Path(__file__).parent.parent / "data" / "y-agent" / "data"
 BUG = "5a025112-4deb-54c2-b0e5-dba39e8008ad"
@@ -406,3 +409,51 @@ def test_one_that_goes_away(folder: Path, tmp_path: Path) -> None:
     row_sources.check_disappears(YAgentSource, file, tmp_path / "library.db")
     problems: list[Problem] = []
     assert list(YAgentSource().units(folder, problems)) == [] == problems
+
+
+def mutation(call: str, before: bytes | None, after: bytes | None, **more: Any) -> str:
+    found = {"tool_call_id": call, "session_id": BUG, "agent_id": "root", "operation": "modify",
+             "absolute_path": "/home/u/proj/new.py", "is_new_file": before is None}
+    for key, body in (("before_hash", before), ("after_hash", after)):
+        if body is not None:
+            found[key] = f"sha256:{sha256(body).hexdigest()}"
+    return json.dumps(found | more) + "\n"
+
+
+def points(folder: Path, place: Path) -> list[Point]:
+    db = grown.synced(YAgentSource(), folder, place)
+    of = session_files(db, derived_session_id("y-agent", BUG))
+    (key,) = [key for key, file in of.files.items() if file.changed and key.endswith("/new.py")]
+    found = points_of(db, of, key)
+    db.close()
+    return found
+
+
+def test_the_journal_of_mutations_confirms_contents(folder: Path, tmp_path: Path) -> None:
+    journal = folder / "file-mutations.jsonl"
+    body, call = b"one\n", "w1"
+    written = {"tool_call_id": call, "name": "FileWrite", "success": True, "result_preview": "ok",
+               "arguments": json.dumps({"path": "/home/u/proj/new.py", "content": "one\n"})}
+    append(folder, BUG, line("m-new", "assistant", "Done", tool_results=[written],
+                             iteration_tool_counts=[1]))
+    plain = points(folder, tmp_path / "a.db")
+    assert plain[-1].operation == "" and plain[-1].content.body == body
+    units = {unit.key: unit.stamps for unit in YAgentSource().units(folder, [])}
+    journal.write_text(mutation(call, None, body, operation="create") + mutation("other", b"", b"")
+                       + "{damaged}\n" + mutation(call, b"x", b"y", session_id="s") + "{torn")
+    problems: list[Problem] = []
+    moved = {unit.key: unit.stamps for unit in YAgentSource().units(folder, problems)}
+    assert [key for key in units if units[key][0] != moved[key][0]] == [f"y-agent.db/{BUG}"]
+    assert [(Path(one.path).name, one.line) for one in problems
+            if one not in PROBLEMS and "mutations" in one.path] == [("file-mutations.jsonl", 3)]
+    (first, last) = points(folder, tmp_path / "b.db")[-2:]
+    assert first.content.origin == "missing" and point_words(last) == "written (create)"
+    assert last.content.source.endswith("as the agent's journal confirms")
+    draft = read(folder)[BUG]
+    (part,) = [one for message in draft.messages for one in message.parts
+               if one.tool_call_id == call]
+    assert b"file-mutations.jsonl" in draft.records[part.records[-1]]
+    journal.write_text(mutation(call, b"another", b"other\n"))
+    seen, wrong = points(folder, tmp_path / "c.db")[-2:]
+    assert not wrong.content.is_known and "another hash" in wrong.content.source
+    assert not seen.content.is_known

@@ -18,11 +18,11 @@ with --force.
 --json prints {"session", "at", "files": [{"path": resolved, "shown": from the session's folder
 on, "changed", "content": content at that point or null, "disk": {"state": file|missing|other|
 unreadable, "size", "changed_at", "sha256", "standing": same|changed|gone|there|unknown},
-"points": [{"number", "kind": found|write|edit|delete|move|change|seen, "turn", "at",
-"message_id", "part_id", "hidden", "content": {"origin": copy|recorded|written|read|replayed|
-missing|unknown, "source", "edits", "size", "sha256"}}, ...], "text" or "base64": with --path,
-"diff": with --diff, "saved": with --out}, ...], "checkpoints": [{"name", "kept_by",
-"message_id", "part_id", "turn", "at"}, ...]}.
+"points": [{"number", "kind": found|write|edit|delete|move|change|seen, "operation": as the
+agent's journal calls it or null, "turn", "at", "message_id", "part_id", "hidden", "content":
+{"origin": copy|recorded|written|read|replayed|missing|unknown, "source", "edits", "size",
+"sha256"}}, ...], "text" or "base64": with --path, "diff": with --diff, "saved": with --out},
+...], "checkpoints": [{"name", "kept_by", "message_id", "part_id", "turn", "at"}, ...]}.
 """
 
 from __future__ import annotations
@@ -359,7 +359,8 @@ def _content_json(content: Content) -> dict[str, Any]:
 def _point_json(point: Point) -> dict[str, Any]:
     call = point.use.call if point.use is not None else None
     return {
-        "number": point.number, "kind": point.kind, "turn": point.turn, "at": point.at,
+        "number": point.number, "kind": point.kind, "operation": point.operation or None,
+        "turn": point.turn, "at": point.at,
         "message_id": call.place.message_id if call is not None else None,
         "part_id": (call.part_id or None) if call is not None else None,
         "hidden": call.place.hidden if call is not None else False,

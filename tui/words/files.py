@@ -37,10 +37,12 @@ def source_words(content: Content) -> str:
 
 
 def point_words(point: Point) -> str:
-    """Return what made a point: ``edited``."""
+    """Return what made a point: ``edited``, and what the agent's journal calls it."""
     if point.kind == "found" and point.content.origin == "missing":
         return "not there yet"
-    return _KINDS[point.kind]
+    kind = _KINDS[point.kind]
+    operation = point.operation.replace("_", " ")
+    return f"{kind} ({operation})" if operation else kind
 
 
 def standing_words(standing: Standing) -> str:

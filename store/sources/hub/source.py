@@ -54,7 +54,7 @@ class HubSource(DatabaseSource, ServerRows):
     kind = KIND
     label = "hub"
     tells = ("thoughts", "tokens", "cost", "files", "compactions", "subagents")
-    version = 2
+    version = 3
     places = "no usual place: name its SQLite file or PostgreSQL URL"
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
 

@@ -41,7 +41,7 @@ class LionagiSource(DatabaseSource, ServerRows):
     kind = KIND
     label = "lionagi"
     tells = ("tokens", "cost", "forks", "subagents")
-    version = 2
+    version = 3
     variables = (_URL,)
     patterns = ("state.db",)
 

@@ -33,7 +33,7 @@ class VibenSource(FileSource):
     kind = KIND
     label = "viben"
     tells = ("cost", "files")
-    version = 2
+    version = 3
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

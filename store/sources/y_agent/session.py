@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.base.databases import record_bytes
@@ -20,6 +20,7 @@ from store.sources.base.protocol import Problem
 from store.sources.base.titles import first_prompt
 from store.sources.base.values import mapping, number, string, utc_ms
 from store.sources.y_agent.beside import add_file_history, add_traces
+from store.sources.y_agent.journal import Event, add_mutations
 from store.sources.y_agent.messages import Transcript
 from store.sources.y_agent.stored import StoredSession
 
@@ -53,6 +54,7 @@ class Files:
         parent: Ids of the messages of the session that it was forked from.
         history: ``_snapshots.json``, and the backup files by name.
         pinned: Whether the program's own list has it pinned, and its number there.
+        mutations: What the journal says that its calls did to files.
     """
 
     display: GrowingFile | None
@@ -60,6 +62,7 @@ class Files:
     parent: frozenset[str]
     history: tuple[bytes | None, dict[str, bytes]]
     pinned: tuple[bool, str | None] = (False, None)
+    mutations: list[Event] = field(default_factory=list)
 
 
 def session_draft(
@@ -94,6 +97,7 @@ def session_draft(
     _add_checkpoints(draft, stored)
     _put_back(draft, _rewound(draft, stored, records))
     add_file_history(draft, *files.history, records, problems)
+    add_mutations(draft, files.mutations, records)
     add_traces(draft, stored.traces)
     return draft
 

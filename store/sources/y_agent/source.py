@@ -30,6 +30,7 @@ from store.sources.base.protocol import (
     Unit,
 )
 from store.sources.base.values import mapping, string, utc_ms
+from store.sources.y_agent.journal import NAME, Journal
 from store.sources.y_agent.session import KIND, Files, display_path, message_ids, session_draft
 from store.sources.y_agent.stored import StoredSession, read_stored
 from store.system.paths import open_regular
@@ -63,13 +64,19 @@ class YAgentSource(DatabaseSource):
     kind = KIND
     label = "y-agent"
     tells = ("thoughts", "tokens", "cost", "files", "compactions", "forks", "subagents")
-    version = 2
+    version = 3
     patterns = ("y-agent.db",)
 
     def __init__(self) -> None:
         """Make a source."""
         super().__init__()
         self._library: Library = NoLibrary()
+        self._journals: dict[str, Journal] = {}
+
+    def _journal(self, folder: Path, problems: list[Problem]) -> Journal:
+        journal = self._journals.setdefault(str(folder), Journal())
+        journal.read(str(folder), problems)
+        return journal
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into for what forks were made from and is gone."""
@@ -104,11 +111,12 @@ class YAgentSource(DatabaseSource):
         """
         counts = _counts(connection)
         pinned = _pins(path.parent, problems)
+        journal = self._journal(path.parent, problems)
         with_history = {entry.name for entry in entries_of(str(path.parent / "file-history"))}
         known: set[str] = set()
         for row in rows(connection, "SELECT * FROM session_metadata ORDER BY id"):
             name = str(row["id"])
-            sign = (sorted(row.items()), counts.get(name), pinned.get(name))
+            sign = (sorted(row.items()), counts.get(name), pinned.get(name), journal.sign(name))
             at = max(utc_ms(row.get(key)) or 0 for key in ("created_at", "updated_at"))
             stamps = [stamp_of_rows(path, sign, at=at, size=1024)]
             files = list(_files_of(path.parent, row, name in with_history, problems))
@@ -164,6 +172,7 @@ class YAgentSource(DatabaseSource):
         found = Files(
             files.lines.get(display), files.lines.get(context), parent.messages, _history(files),
             _pins(path.parent, []).get(session_id, (False, None)),
+            self._journal(path.parent, []).events.get(session_id, []),
         )  # fmt: skip
         draft = session_draft(stored, str(path), found, problems)
         wants: list[str] = []
@@ -192,7 +201,7 @@ class YAgentSource(DatabaseSource):
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the database's files and the folders of transcripts and file history."""
         folder = root if root.is_dir() else root.parent
-        beside = [folder / "transcripts", folder / "file-history", folder / _HUB]
+        beside = [folder / name for name in ("transcripts", "file-history", _HUB, NAME)]
         return [*super().watch_paths(root), *(path for path in beside if path.exists())]
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
