@@ -25,7 +25,7 @@ from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
-from store.errors import BackscrollError, Refused
+from store.errors import BackscrollError, Refused, StoreError
 from store.system.records import NamedTuple
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
@@ -40,6 +40,7 @@ from tui.live.indexing import Indexing
 from tui.live.syncing import Syncing
 from tui.messages import ProblemOccurred
 from tui.start import problems
+from tui.state.last_screen import drop_screen
 from tui.state.library import Library
 from tui.state.view_state import ViewState, remembered_state, save_state, state_path
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tui.host import EveryScreen, Rewound, WayBack
     from tui.keys.declaration import AnyCommand
     from tui.keys.table import CommandTable
+    from tui.main.last_picture import LastPicture
     from tui.main.screen import MainScreen
     from tui.search.model import SearchModel
     from tui.search.tour import Tour
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from tui.start.wanted import Place
     from tui.state.places import Places
     from tui.stats.model import StatsModel
+    from tui.terminal.driver import TerminalDriver
     from tui.transcript.shown_hit import ShownHit
 
 SYNC_WAIT_S = 20
@@ -67,6 +70,8 @@ MOST_UNCAUGHT = 20
 """The app ends after this many errors that nothing caught."""
 
 
+FILLED_AFTER_S = 0.5
+"""The inspector has its part so long after the transcript has its session."""
 MOST_TOASTS = 2
 MOST_PATH = 48
 _LONG_PATH = re.compile(rf"(?<!\S)(?:~|/)\S{{{MOST_PATH},}}")
@@ -125,6 +130,10 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._themed = False
         self.loop: asyncio.AbstractEventLoop | None = None
         self._begun = begun
+        self._terminal: TerminalDriver | None = None
+        self._last_picture: LastPicture | None = None
+        self._is_ending = False
+        self.keeps_screen = False
         super().__init__()
         self._main: MainScreen | None = None
         self.library = library
@@ -312,14 +321,11 @@ class BackscrollApp(CommandOwner, CommandApp):
     def get_driver_class(self) -> type[Driver]:
         """Return the driver: one that sends what changed, over what is on the screen already."""
         kind = super().get_driver_class()
-        if self._begun is not None:
+        if self._begun is not None or kind.__module__ == "textual.drivers.linux_driver":
             from tui.start.driver import driver_on
 
-            kind = driver_on(self._begun.terminal)
-        elif kind.__module__ == "textual.drivers.linux_driver":
-            from tui.terminal.driver import TerminalDriver
-
-            kind = TerminalDriver
+            early = None if self._begun is None else self._begun.terminal
+            kind = driver_on(early, partial(setattr, self, "_terminal"))
         return kind
 
     def on_load(self) -> None:
@@ -350,6 +356,7 @@ class BackscrollApp(CommandOwner, CommandApp):
             self.run_worker(self._made(self.library.making), exit_on_error=False)
         await self.library.ready()
         await self.main.load_panes()
+        self.run_worker(self._picture_is_drawn(), exit_on_error=False)
         if self.first_place is not None:
             self.open_session(*self.first_place)
         if not self.is_headless and self.library.is_kept:
@@ -362,6 +369,16 @@ class BackscrollApp(CommandOwner, CommandApp):
             await self._syncing.run(targets, watch=sources.watch)
         else:
             leave_to_watcher(self.library.path, left=False)
+
+    async def _picture_is_drawn(self) -> None:
+        """Show what is drawn once the panes are filled, even where the picture was another one."""
+        await self.main.opener.opened()
+        self.set_timer(FILLED_AFTER_S, self.let_picture_go)
+
+    def let_picture_go(self) -> None:
+        """Show what is drawn, where the picture of the last screen still stays."""
+        if self._terminal is not None and not self._is_ending:
+            self._terminal.let_go()
 
     async def _made(self, making: Making) -> None:
         """Show what another process fills the store with, once that is there."""
@@ -638,17 +655,41 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     async def action_quit(self) -> None:
         """Quit."""
-        self.exit()
+        self.quit()
+
+    def quit(self, code: int = 0) -> None:
+        """End, once the picture for the next start is drawn."""
+        if self._is_ending or not self.keeps_screen or self._terminal is None:
+            self.exit(return_code=code)
+            return
+        self._is_ending = True
+        self.save_place()
+        self.run_worker(self._draw_last(self._terminal, code), exit_on_error=False)
+
+    async def _draw_last(self, terminal: TerminalDriver, code: int) -> None:
+        try:
+            # It would be out of date; a folder that cannot be written keeps it so.
+            with contextlib.suppress(OSError):
+                drop_screen(str(self.library.path))
+            if self.screen is self._main:
+                self._last_picture = await self._main.last_picture(terminal)
+        finally:
+            self.exit(return_code=code)
 
     async def on_unmount(self) -> None:
-        """Remember the place and close the store."""
+        """Remember the place, close the store, and keep the picture for the next start."""
         self.inputs.stop()
-        self.save_place()
+        if not self._is_ending:
+            self.save_place()
         await self._syncing.stop()
         await self._indexing.stop()
         if self._search is not None:
             await self._search[0].close()
         await self.library.close()
+        if self._last_picture is not None:
+            # It spares the next start a moment, and is no reason to fail.
+            with contextlib.suppress(OSError, StoreError):
+                self._last_picture.keep()
 
     def save_place(self) -> None:
         """Remember the place for the next run; a folder that cannot be written goes without."""
@@ -660,6 +701,8 @@ class BackscrollApp(CommandOwner, CommandApp):
         """Save the place and end with an exit code."""
         if self._main is not None and self._main.is_mounted:
             self.save_place()
+            self.quit(code)
+            return
         self.exit(return_code=code)
 
 

@@ -17,6 +17,7 @@ from tui.words.commands import COMMAND_NAMES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from store.config import Settings
+    from tui.start.early import EarlyTerminal
     from tui.start.wanted import Place
 
 OPTIONS = ("--demo", "--help", "--read-only", "--store", "--version")
@@ -104,53 +105,79 @@ def browse(request: Request, *, in_page: bool = False) -> int:
         The exit code.
     """
     gc.disable()
+    from tui.start.early import EarlyTerminal
+    from tui.start.hangup import end_in_order
+
+    terminal = EarlyTerminal(end_in_order(sys.stdin.fileno()))
+    named = request.store or os.environ.get("BACKSCROLL_STORE") or None
+    others = (in_page, request.target, request.demo, request.read_only, request.place)
+    try:
+        if not any(others):
+            terminal.show_last(named)
+        return _run(request, terminal, named, in_page=in_page, keeps_screen=not any(others))
+    finally:
+        terminal.close()
+
+
+def _run(
+    request: Request, terminal: EarlyTerminal, store: str | None, *, in_page: bool,
+    keeps_screen: bool,
+) -> int:
+    """Run the browser on its terminal, and return the exit code.
+
+    Args:
+        request: What it shows.
+        terminal: It may show the picture of the last screen.
+        store: The store that is named outside the config.
+        in_page: Whether it is shown in a web page.
+        keeps_screen: Whether the picture of the screen is kept at the end.
+    """
     from store.errors import BackscrollError
     from tui.start.startup import open_library
     from tui.state.limits import limits_of
 
     given = _given_settings()
-    store = request.store or os.environ.get("BACKSCROLL_STORE") or (
-        given.store if given is not None else None)
+    store = store or (given.store if given is not None else None)
     limits = limits_of(
         option=request.read_only, setting=given is not None and given.read_only, in_page=in_page)
     try:
         library = open_library(request.target, store, demo=request.demo, limits=limits)
     except BackscrollError as error:
+        terminal.close()
         print(f"backscroll: {error}", file=sys.stderr)
         return 1
     except OSError as error:
+        terminal.close()
         from tui.start.problems import of_file
 
         print(f"backscroll: {of_file(error)}", file=sys.stderr)
         return 1
     from store.activity.judgement import leave_to_watcher
-    from tui.start.hangup import end_in_order
     from tui.state.view_state import remembered_state
 
     leave_to_watcher(library.path)
-    watch = end_in_order(sys.stdin.fileno())
     state = remembered_state(library.path, given.ui if given is not None else None)
     begun = None
     if not in_page:
         from tui.start.begin import begin
 
-        begun = begin(library, given, state, watch)
-    watch.start()
-    try:
-        from tui.start.lighter import import_asyncio
+        begun = begin(library, given, state, terminal)
+    if begun is None:
+        terminal.close()
+    terminal.watch.start()
+    from tui.start.lighter import import_asyncio
 
-        import_asyncio()
-        from store.config import Settings
-        from tui.app import BackscrollApp
+    import_asyncio()
+    from store.config import Settings
+    from tui.app import BackscrollApp
 
-        settings = given or Settings()
-        app = BackscrollApp(library, settings, state=state, begun=begun)
-        app.first_place = request.place
-        watch.app = app
-        app.run(mouse=settings.ui.mouse)
-    finally:
-        if begun is not None:
-            begun.terminal.close()
+    settings = given or Settings()
+    app = BackscrollApp(library, settings, state=state, begun=begun)
+    app.keeps_screen = keeps_screen
+    app.first_place = request.place
+    terminal.watch.app = app
+    app.run(mouse=settings.ui.mouse)
+    terminal.close()
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)
     # A terminal that has gone away takes nothing; exiting would fail with a code of its own.

@@ -248,6 +248,10 @@ class Host(Terminal, Protocol):
         """Sync some sources once, by path or URL; gives up after a while."""
         ...
 
+    def let_picture_go(self) -> None:
+        """Show what is drawn, where the picture of the last screen still stays."""
+        ...
+
 
 class EveryScreen(Host, Protocol):
     """The app, as the commands that work on every screen know it."""
@@ -289,7 +293,7 @@ class EveryScreen(Host, Protocol):
         """Redo what was undone last."""
         ...
 
-    def exit(self) -> None:
+    def quit(self) -> None:
         """End the app."""
         ...
 

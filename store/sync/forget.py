@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 from store.engine.connection import Connection
 from store.engine.database import Database
-from store.errors import NotFound, Refused
+from store.errors import NotFound, Refused, StoreError
 from store.sync.links import relink_children
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
+from store.system.locations import last_screens
 
 
 def forget(
@@ -90,7 +92,10 @@ def forget_chosen(
 
 
 def take_out(database: Database, session_ids: Sequence[str]) -> None:
-    """Take deleted sessions out of the search index and the statistics; call it after the commit.
+    """Take deleted sessions out of all that is beside the store; call it after the commit.
+
+    That is the search index and the statistics; pictures of screens, which may show them, are
+    deleted.
 
     Raises:
         StoreError: One of these files cannot be written.
@@ -99,8 +104,27 @@ def take_out(database: Database, session_ids: Sequence[str]) -> None:
     from store.search.index import forgetting as in_index
     from store.stats import forgetting as in_statistics
 
+    _delete_pictures()
     in_statistics.forget(database.path, session_ids)
     in_index.forget(database.path, session_ids)
+
+
+def _delete_pictures() -> None:
+    """Delete the pictures of last screens.
+
+    Raises:
+        StoreError: One cannot be deleted.
+    """
+    folder = last_screens()
+    try:
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            os.unlink(os.path.join(folder, name))
+    except FileNotFoundError:
+        pass  # Another process deletes them.
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename} cannot be deleted ({error.strerror}); it is a picture of the last"
+            " screen and may show a text that was forgotten: delete it yourself") from error
 
 
 def _delete_facts(connection: Connection, session_ids: Sequence[str]) -> None:

@@ -1,11 +1,18 @@
-"""Locations of Backscroll's own files: the XDG variables, else the platform's folders."""
+"""Locations of Backscroll's own files: the XDG variables, else the platform's folders.
+
+``pathlib`` takes a tenth of all before the first rows, and is imported when a path is asked for:
+the picture of the last screen is found without it.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 APP = "backscroll"
 PRIVATE_FOLDER = 0o700
@@ -17,17 +24,28 @@ _BY_XDG = {"data": "~/.local/share", "config": "~/.config", "cache": "~/.cache",
 """The defaults of the XDG specification."""
 
 
-def _folder(kind: str) -> Path:
-    """Return ``$XDG_<KIND>_HOME/backscroll`` if that is an absolute path, else the platform's."""
+def folder_name(kind: str) -> str:
+    """Return ``$XDG_<KIND>_HOME/backscroll`` if that is an absolute path, else the platform's.
+
+    Args:
+        kind: ``data``, ``config``, ``cache`` or ``state``.
+    """
     named = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
     if os.path.isabs(named):
-        return Path(named) / APP
+        return os.path.join(named, APP)
     if not named and sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
         # As platformdirs says; its import takes 3 ms of each start.
-        return Path(os.path.expanduser(_BY_XDG[kind])) / APP
+        return os.path.join(os.path.expanduser(_BY_XDG[kind]), APP)
     import platformdirs
 
-    return Path(getattr(platformdirs, f"user_{kind}_dir")(APP, appauthor=False))
+    folder: str = getattr(platformdirs, f"user_{kind}_dir")(APP, appauthor=False)
+    return folder
+
+
+def _folder(kind: str) -> Path:
+    from pathlib import Path
+
+    return Path(folder_name(kind))
 
 
 def data_dir() -> Path:
@@ -50,9 +68,31 @@ def state_dir() -> Path:
     return _folder("state")
 
 
+LIBRARY, CONFIG = "library.db", "config.toml"
+"""Names of the library, in the data folder, and of the configuration, in its folder."""
+VIEW_NAME = "view-{}.json"
+"""Name of what is remembered of a store, by its number."""
+
+
+def last_screens() -> str:
+    """Return the folder of the pictures of last screens, which hold texts of sessions."""
+    return os.path.join(folder_name("state"), "screens")
+
+
+def file_number(path: str) -> str:
+    """Return what names the files that are kept for a store.
+
+    Args:
+        path: Of the store's file, with links resolved.
+    """
+    from zlib import crc32  # hashlib would load OpenSSL before the first rows.
+
+    return f"{crc32(os.fsencode(path)):08x}"
+
+
 def library_path() -> Path:
     """Return the path of the user's library, the default store."""
-    return data_dir() / "library.db"
+    return data_dir() / LIBRARY
 
 
 def log_path() -> Path:
@@ -62,7 +102,7 @@ def log_path() -> Path:
 
 def config_path() -> Path:
     """Return the path of the configuration file."""
-    return config_dir() / "config.toml"
+    return config_dir() / CONFIG
 
 
 def private_folder(path: Path) -> Path:
@@ -91,6 +131,7 @@ def scratch_dir() -> Path:
     except OSError:
         pass
     import tempfile
+    from pathlib import Path
 
     shared = Path(tempfile.gettempdir()) / f"{APP}-{os.getuid() if hasattr(os, 'getuid') else 0}"
     shared.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)

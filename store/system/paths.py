@@ -12,18 +12,28 @@ import errno
 import os
 import stat
 from io import FileIO
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _LARGEST = 1 << 30
 """Most bytes of a file that ``read_regular`` reads."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return the result of ``expanded_name`` as a ``Path``."""
+    from pathlib import Path
+
+    return Path(expanded_name(path))
+
+
+def expanded_name(path: str | os.PathLike[str]) -> str:
     """Return a path with ``~`` expanded; unchanged if there is no such user.
 
     A NUL, which is invalid in paths, becomes U+FFFD, so that no such file exists.
     """
-    return Path(os.path.expanduser(os.fspath(path).replace("\0", "\ufffd")))
+    return os.path.expanduser(os.fspath(path).replace("\0", "\ufffd"))
 
 
 def resolved(path: str | os.PathLike[str]) -> str:
@@ -39,6 +49,8 @@ def resolved(path: str | os.PathLike[str]) -> str:
 
 def real_path(path: str | os.PathLike[str]) -> Path:
     """Return the result of ``resolved`` as a ``Path``."""
+    from pathlib import Path
+
     return Path(resolved(path))
 
 

@@ -61,6 +61,11 @@ def status(text: str) -> Painted:
     return Painted(f"\r\x1b[K{neutral(text)}")
 
 
+def at_column(column: int) -> Painted:
+    """Return text that moves the cursor to a column of its row, the first one being 0."""
+    return Painted(f"\x1b[{int(column) + 1}G")
+
+
 def picture(rows: Iterable[Iterable[str]]) -> Painted:
     """Return text that shows a picture in the alternate screen, whole at once.
 

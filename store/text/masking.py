@@ -6,10 +6,8 @@ URL where something else was expected.
 
 from __future__ import annotations
 
-import re
-
 HIDDEN = "***"
-# Compiled when a text has a URL, which nothing has that is shown first.
+# Compiled when a text may have a URL, which nothing has that is shown first.
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}"
 _USER = rf"({_URL}[^\s:@/]*:)\S*(@)"
 _PORT = rf"({_URL}[^\s:@/,\[\]]+:)(?!\d+(?:[/?#,\s'\"]|$))[^\s@/?#'\",*]+"
@@ -21,6 +19,10 @@ _QUERY = r"(?i)([?&;](?:\w*pass(?:word|wd)?|pwd|secret|token)=)[^\s&;'\"]+"
 
 def masked(text: str) -> str:
     """Return a text with the passwords of its URLs and logins replaced by ``***``."""
+    if "=" not in text and ":" not in text:
+        return text
+    import re  # Here, as above: what is shown first has none of these.
+
     if "=" in text:
         text = re.sub(_PAIR, rf"\1{HIDDEN}", text)
     if "jdbc:" in text:

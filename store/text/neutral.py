@@ -17,8 +17,11 @@ Indic and their neighbours); the tags of the three flags that are made of tags.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 STAND_IN = "\ufffd"
 """What is shown for a character that has no picture."""
@@ -34,7 +37,7 @@ _UNSEEN = (
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
     "\U000e01f0-\U000e0fff"
 )  # fmt: skip
-_CHARACTERS_THAT_ACT = f"[{re.escape(_CONTROLS)}{_STEERING}{_SELECTORS}{_UNSEEN}]"
+_CHARACTERS_THAT_ACT = f"[{_CONTROLS}{_STEERING}{_SELECTORS}{_UNSEEN}]"
 _MARKS = (
     "\u0300-\u034e\u0350-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
     "\u0730-\u074a\u0816-\u0819\u08d3-\u08e1\u08e3-\u0902\u093c\u0941-\u0948\u094d\u0951-\u0957"
@@ -76,12 +79,17 @@ _LONGEST_TAG_FLAG = 7
 
 @lru_cache(maxsize=1)
 def _acts() -> re.Pattern[str]:
-    # This and the next are compiled when a text has more than plain characters.
+    # This and the next are compiled when a text has more than plain characters; nor is ``re``
+    # imported before, which is a sixth of all before a picture is on the screen.
+    import re
+
     return re.compile(_CHARACTERS_THAT_ACT)
 
 
 @lru_cache(maxsize=1)
 def _mark_run() -> re.Pattern[str]:
+    import re
+
     return re.compile(_MANY_MARKS)
 
 
@@ -97,7 +105,11 @@ def neutral_line(text: str, limit: int = 2000) -> str:
 
 def without_colour(text: str) -> str:
     """Drop the colour sequences of a program's output, before ``neutral`` shows them."""
-    return re.sub(_COLOUR, "", text) if "\x1b" in text else text
+    if "\x1b" not in text:
+        return text
+    import re
+
+    return re.sub(_COLOUR, "", text)
 
 
 def neutral(text: str) -> str:
@@ -173,6 +185,8 @@ def _escape(text: str) -> str:
 
 def _belongs(text: str, at: int) -> bool:
     """Say whether an unseen character is part of the text beside it, and is kept."""
+    import re
+
     code = ord(text[at])
     before = text[at - 1 : at]
     if code in (0x200C, 0x200D):

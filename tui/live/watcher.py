@@ -80,6 +80,11 @@ class StoreWatcher:
         """Note that a read found the store busy."""
         self.poller.set_health("busy")
 
+    def shows_all(self) -> bool:
+        """Return whether all that is in the store now is shown, or on its way to the screen."""
+        moved = self.poller.poll(file=True) or self._due or self._following or self._owed
+        return not moved and self.poller.health.state == "fresh"
+
     # What the poller notices
 
     def _noticed(self) -> None:

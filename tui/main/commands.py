@@ -164,6 +164,6 @@ APP_COMMANDS: tuple[Command[EveryScreen], ...] = (
                 available=_changeable, run=lambda app: app.redo(),
                 also="repeat again"),
     _everywhere("quit", ("q", "ctrl+q"), "quit", "Quit", "Screen", footer=90, meaning="close",
-                run=lambda app: app.exit(),
+                run=lambda app: app.quit(),
                 also="exit close leave"),
 )

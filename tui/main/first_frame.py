@@ -21,6 +21,7 @@ from tui.sessions.facts import Variety
 from tui.sessions.first_page import FirstPage
 from tui.sessions.header_lines import ORDER_CELLS, SLASH, Tally, order_line, title_line
 from tui.sessions.painter import BLANK_ROW, Entry, RowPainter, row_height
+from tui.state.last_screen import LastScreen
 from tui.state.layout import BORDER, LayoutState
 from tui.state.layout import arrange as arrange_panes
 from tui.words.sessions import FILTER_WORDS, title_of
@@ -55,9 +56,20 @@ class FirstFrame(NamedTuple):
     layout: LayoutState
     now: int
 
-    def rows(self, screen: Screen) -> Iterator[list[Painted]]:
-        """Yield the rows of the screen, each as pieces of together its width."""
+    def rows(self, screen: Screen, last: LastScreen | None = None) -> Iterator[list[Painted]]:
+        """Yield the rows of the screen, each as pieces of together its width.
+
+        Args:
+            screen: What it is drawn on.
+            last: The picture of the last screen, for all but the list.
+        """
         width, _height, paint = screen
+        if last is not None:
+            yield last.rows[0]
+            for y, row in enumerate(self._list_rows(screen, last.columns), start=TOP):
+                yield row + last.beside[y]
+            yield last.rows[-1]
+            return
         own, *others = widths_of(self.layout, width)
         runs = store_runs(self.store, read_only=self.read_only)
         yield paint.line(Line(runs), width, "raised")

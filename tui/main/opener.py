@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.worker import Worker, WorkerError
 
 from store.errors import NotFound
 from tui.messages import ProblemOccurred
@@ -29,6 +31,7 @@ class SessionOpener:
         transcript: The pane; None until it is loaded.
         shown: The id of the session that is shown, or being opened.
         way_back: Where escape leads from it; None for the list.
+        opening: What opens it, or has opened it.
     """
 
     def __init__(self, screen: Screen[None], library: Library, state: ViewState) -> None:
@@ -45,6 +48,7 @@ class SessionOpener:
         self.transcript: TranscriptPane | None = None
         self.shown: str | None = None
         self.way_back: WayBack | None = None
+        self.opening: Worker[None] | None = None
 
     def preview(self, session_id: str, *, seen: bool = True) -> None:
         """Open a session once the list's cursor rests on it.
@@ -89,12 +93,18 @@ class SessionOpener:
         if hit is None or session_id != self.shown:
             self.keep_place()
         self.shown, self.way_back = session_id, back
-        self._screen.run_worker(
+        self.opening = self._screen.run_worker(
             # A coroutine is made only when it runs: another may take its place.
-            partial(  # type: ignore[arg-type]
+            partial(
                 self._open, self.transcript, session_id, message_id, part_id, hit),
             group="open", exclusive=True, exit_on_error=False,
         )
+
+    async def opened(self) -> None:
+        """Wait until the session is shown, or could not be."""
+        if self.opening is not None:
+            with suppress(WorkerError):
+                await self.opening.wait()
 
     async def _open(
         self, transcript: TranscriptPane, session_id: str, message_id: str | None,

@@ -46,6 +46,8 @@ from tui.verbs.undo import report_undone_rewind
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
+    from tui.main.last_picture import LastPicture
+    from tui.terminal.driver import TerminalDriver
     from tui.transcript.pane import TranscriptPane
     from tui.transcript.shown_hit import ShownHit
 
@@ -242,6 +244,14 @@ class MainScreen(CommandPane, Screen[None]):
         else:
             self.sessions.store_changed()
 
+    async def last_picture(self, terminal: TerminalDriver) -> LastPicture | None:
+        """Return the picture for the next start; see ``tui.main.last_picture``."""
+        from tui.main.last_picture import Parts, last_picture
+
+        parts = Parts(self, self.host, self.library, self.state, self.panes, self.sessions,
+                      self.opener, self.watcher)
+        return await last_picture(parts, terminal)
+
     def remember(self) -> ViewState:
         """Return what is to be remembered now."""
         self.opener.keep_place()
@@ -297,6 +307,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.counter.count_now()
 
     async def _show_moved(self, moved: Moved) -> None:
+        self.host.let_picture_go()
         if self.transcript is not None:
             await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)

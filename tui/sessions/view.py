@@ -270,6 +270,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         # With this frame, not with the next one.
         self.vertical_scrollbar.position = self.scroll_offset.y
 
+    def scroll_as_at_start(self) -> None:
+        """Scroll to where a start would: as far down as the selection needs."""
+        self._jump(0)
+        self._scroll_to_cursor(False)
+
     def _scroll_to_cursor(self, centred: bool) -> None:
         if self.cursor is None:
             return

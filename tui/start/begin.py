@@ -8,10 +8,17 @@ import sqlite3
 from store.system.records import NamedTuple
 from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.palette import PALETTES, default_theme
-from tui.main.first_frame import LEAST_HEIGHT, LEAST_WIDTH, FirstFrame, Screen, most_sessions
+from tui.main.first_frame import (
+    LEAST_HEIGHT,
+    LEAST_WIDTH,
+    FirstFrame,
+    Screen,
+    most_sessions,
+    widths_of,
+)
+from tui.main.outline import BOTTOM, TOP
 from tui.sessions.first_page import FirstPage, read_first_page
 from tui.start.early import EarlyTerminal, size_of_terminal
-from tui.start.hangup import Watch
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 
@@ -33,15 +40,15 @@ class Begun(NamedTuple):
 
 
 def begin(
-    library: Library, settings: Settings | None, state: ViewState, watch: Watch
+    library: Library, settings: Settings | None, state: ViewState, terminal: EarlyTerminal
 ) -> Begun | None:
-    """Show the first frame.
+    """Show the first frame, unless the picture of the last screen is shown.
 
     Args:
         library: The store.
         settings: The config; None where all is by default.
         state: What was remembered.
-        watch: Of the terminal.
+        terminal: It may show the picture of the last screen.
 
     Returns:
         None where nothing is shown: the first picture would be another one, is not known yet,
@@ -63,9 +70,17 @@ def begin(
         return None  # Read again, and reported, once there is a screen for it.
     if not page.rows:
         return None
-    frame = FirstFrame(
-        library.name, library.no_change is not None, page, state.layout, library.clock())
-    terminal = EarlyTerminal(watch)
-    paint = AnsiPaint(palette, depth_of(os.environ))
-    terminal.show(frame.rows(Screen(width, height, paint)))
+    last = terminal.last
+    if last is not None and last.columns != widths_of(state.layout, width)[0]:
+        last = None
+    held = range(TOP, height - BOTTOM)
+    if terminal.is_shown:
+        terminal.held = held
+    else:
+        frame = FirstFrame(
+            library.name, library.no_change is not None, page, state.layout, library.clock())
+        paint = AnsiPaint(palette, depth_of(os.environ))
+        if last is not None:
+            terminal.held, terminal.held_from = held, last.columns
+        terminal.show(frame.rows(Screen(width, height, paint), last))
     return Begun(page, terminal)

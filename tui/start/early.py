@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from store.system.streams import picture
 from tui.start.hangup import Watch
+from tui.state.last_screen import LastScreen, last_screen
 
 KNOWN_TERMINALS = (
     "xterm", "screen", "tmux", "rxvt", "alacritty", "kitty", "foot", "wezterm", "ghostty", "vte",
@@ -29,6 +30,9 @@ class EarlyTerminal:
     Attributes:
         watch: Ends the program in order; it knows the modes that the terminal had.
         drawn: What was written.
+        last: The picture of the last screen, where there is one for this.
+        held: The picture stays until Textual draws the same in these rows.
+        held_from: The first column in which they are compared.
         is_shown: Whether the picture is there and Textual has not taken over.
         is_to_stop: Whether the program was told to stop meanwhile, as by ctrl+z elsewhere; it
             does once it can leave the terminal in order.
@@ -37,7 +41,22 @@ class EarlyTerminal:
     def __init__(self, watch: Watch) -> None:
         """Take the terminal of a watch."""
         self.watch, self.drawn = watch, ""
+        self.last: LastScreen | None = None
+        self.held, self.held_from = range(0), 0
         self.is_shown = self.is_to_stop = False
+
+    def show_last(self, store: str | None) -> None:
+        """Show the picture of the last screen, if there is one that is right.
+
+        Args:
+            store: Path of the store's file; None for the library.
+        """
+        size = size_of_terminal(os.environ)
+        if size is None:
+            return
+        self.last = last_screen(store, size, os.environ)
+        if self.last is not None and self.last.is_current:
+            self.show(self.last.whole())
 
     def show(self, rows: Iterable[Iterable[str]]) -> None:
         """Show a picture; from now on keys are kept, and not echoed.

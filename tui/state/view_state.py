@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from store.queries.list_options import (
     SHELVES,
     SORTS,
 )
-from store.system.locations import private_folder, state_dir
-from store.system.paths import read_regular, real_path
+from store.system.locations import VIEW_NAME, file_number, private_folder, state_dir
+from store.system.paths import read_regular, resolved
 from store.system.records import field, record
 from store.text.stored_json import loads
 from tui.state.layout import PANES, LayoutState
@@ -63,9 +62,7 @@ class ViewState:
 
 def state_path(store: Path) -> Path:
     """Return the state file of a store."""
-    # hashlib would load OpenSSL before the first paint.
-    name = zlib.crc32(os.fsencode(real_path(store)))
-    return state_dir() / f"view-{name:08x}.json"
+    return state_dir() / VIEW_NAME.format(file_number(resolved(store)))
 
 
 def remembered_state(store: Path, settings: UiSettings | None) -> ViewState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 
@@ -44,6 +45,8 @@ class Look(NamedTuple):
 
 
 PLAIN = Look()
+Piece = tuple[int | str, str, str]
+"""Some cells of a row: their column, where it has to be named; codes of their look; their text."""
 
 
 @lru_cache(maxsize=4096)
@@ -104,6 +107,20 @@ def is_sure(grapheme: str) -> bool:
     return not combines and not 0x1F000 <= code < 0x20000
 
 
+def _pieces(texts: list[str], looks: list[Look], at: int, last: int) -> Iterator[Piece]:
+    """Yield a row's pieces; one behind a character of unsure width names its column."""
+    sure = True
+    while at < last:
+        look, end = looks[at], at + 1
+        alone = not is_sure(texts[at])
+        while end < last and looks[end] == look and (
+                not texts[end] or not alone and is_sure(texts[end])):
+            end += 1
+        codes = ";".join(code for code in (*look.attributes, look.ink, look.ground) if code)
+        yield "" if sure else at, codes, "".join(texts[at:end])
+        at, sure = end, not alone
+
+
 class Cells:
     """Takes frames, and gives what a terminal needs to show the last one.
 
@@ -156,6 +173,21 @@ class Cells:
         self._shown_looks = [list(looks) for looks in self._looks]
         self._changed.clear()
         self._cursor_shown = self.cursor
+
+    def are_shown(self, rows: range, start: int) -> bool:
+        """Return whether the terminal shows in some rows, from a column on, what it should."""
+        return all(self._texts[y][start:] == self._shown[y][start:]
+                   and self._looks[y][start:] == self._shown_looks[y][start:] for y in rows)
+
+    def pieces(self, y: int, start: int, end: int) -> list[Piece]:
+        """Return what the terminal should show in a part of a row, by looks.
+
+        Args:
+            y: The row.
+            start: The first column.
+            end: The one behind the last.
+        """
+        return list(_pieces(self._texts[y], self._looks[y], start, end))
 
     def draw(self, frame: str) -> None:
         """Take a frame."""

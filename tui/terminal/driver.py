@@ -19,7 +19,8 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 from textual.messages import TerminalSupportsSynchronizedOutput
 
-from tui.terminal.output import FRAME_END, Output
+from tui.terminal.cells import Cells
+from tui.terminal.output import FRAME_END, Held, Output
 
 WRITTEN_AT_ONCE = 1_024
 """Bytes of a write; what is left of a frame when the program ends is not written."""
@@ -27,6 +28,8 @@ STUCK_S = 1.0
 """A terminal that takes nothing for so long does not hold up the end of the program."""
 LOOKED_AFTER_MS = 50
 """A terminal is looked at so often for room; not each tells when its buffer was emptied."""
+HELD_S = 10.0
+"""A picture stays for so long at most while the app draws the same."""
 CUT_SHORT = b"\x1b[0m" + FRAME_END.encode()
 
 
@@ -164,9 +167,34 @@ class TerminalDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
         _also_on_resize(self._resized)
 
-    def shows(self, picture: str) -> None:
-        """Take what the terminal shows before this takes it; what differs is drawn over it."""
+    def shows(self, picture: str, held: range = range(0), start: int = 0) -> None:
+        """Take what the terminal shows before this takes it; what differs is drawn over it.
+
+        Args:
+            picture: As it was written.
+            held: Where the picture stays until the app draws the same in these rows, or for
+                ``HELD_S``, or until a key or ``let_go``; empty where it does not stay.
+            start: The first column in which they are compared.
+        """
         self._output.shows(picture, self._of_app.size)
+        if held:
+            self._output.hold(Held(time.monotonic() + HELD_S, held, start))
+
+    def hold(self) -> None:
+        """Send nothing of what is drawn from now on: the program is about to end."""
+        with self._sender.changed:
+            self._output.hold(Held(time.monotonic() + HELD_S))
+
+    def let_go(self) -> None:
+        """Send what is drawn, whatever the picture is that stays until then."""
+        with self._sender.changed:
+            self._output.let_go()
+            self._sender.changed.notify()
+
+    @property
+    def cells(self) -> Cells:
+        """What the terminal should show."""
+        return self._output.cells
 
     def write(self, data: str) -> None:
         """Take what is to be written; returns at once."""
@@ -184,6 +212,8 @@ class TerminalDriver(LinuxDriver):
                 return
         elif isinstance(message, events.Resize):
             self._resized()
+        elif isinstance(message, events.Key | events.MouseDown | events.Paste):
+            self.let_go()
         super().process_message(message)
 
     def close(self) -> None:

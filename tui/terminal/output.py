@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from store.system.records import NamedTuple
 from tui.terminal.cells import Cells
 
 FRAME_START, FRAME_END = "\x1b[?2026h", "\x1b[?2026l"
@@ -27,6 +28,20 @@ SLOW_S, QUICK_S = 0.3, 0.1
 """An answer after so long halves what is sent ahead, one before doubles it."""
 PATIENCE_S = 1.0
 """An answer that has not come by then is given up, the next one after twice as long."""
+
+
+class Held(NamedTuple):
+    """Until when no frame is sent.
+
+    Attributes:
+        until: On the clock of ``Output.answered``, at the latest.
+        rows: When these are drawn as they are shown; empty waits for ``until``.
+        start: The first column in which they are compared.
+    """
+
+    until: float
+    rows: range = range(0)
+    start: int = 0
 
 
 class Output:
@@ -54,6 +69,7 @@ class Output:
         self._sent = self._taken = 0
         self._asked: tuple[int, float] | None = None
         self._patience = PATIENCE_S
+        self._held: Held | None = None
 
     def write(self, data: str, size: tuple[int, int]) -> None:
         """Take what Textual writes.
@@ -70,6 +86,9 @@ class Output:
             if (self._cells.width, self._cells.height) != size:
                 self._cells = Cells(*size, erases=self._erases)
             self._cells.draw(data)
+            if self._held and self._held.rows and self._cells.are_shown(
+                    self._held.rows, self._held.start):
+                self.let_go()
         else:
             self._say(data)
 
@@ -84,6 +103,19 @@ class Output:
         self._cells = Cells(*size, erases=self._erases)
         self._cells.draw(picture)
         self._cells.know()
+
+    def hold(self, held: Held) -> None:
+        """Send no frame for now, as what is shown is drawn again bit by bit."""
+        self._held = held
+
+    def let_go(self) -> None:
+        """Send frames again."""
+        self._held = None
+
+    @property
+    def cells(self) -> Cells:
+        """What the terminal should show."""
+        return self._cells
 
     def _say(self, data: str) -> None:
         if _SCREEN_OFF in data:
@@ -124,7 +156,11 @@ class Output:
         if self.stale:
             self.stale = False
             self._cells.forget()
-        if not self.is_on or not self._cells.is_changed or not (room := self._room(now)):
+            self.let_go()
+        if self._held and now >= self._held.until:
+            self.let_go()
+        if not self.is_on or self._held or not self._cells.is_changed or not (
+                room := self._room(now)):
             return ""
         sent = self._cells.take(room)
         if not sent:
@@ -138,10 +174,13 @@ class Output:
         return sent
 
     def waits_until(self) -> float | None:
-        """Return when an answer is given up that something waits for; None where none is."""
-        if self._asked is None or not self._cells.is_changed:
+        """Return when an answer is given up, or frames are sent again; None for neither."""
+        if not self._cells.is_changed:
             return None
-        return self._asked[1] + self._patience
+        waits = [self._held.until] if self._held else []
+        if self._asked is not None:
+            waits.append(self._asked[1] + self._patience)
+        return min(waits, default=None)
 
     def _room(self, now: float) -> int:
         """Return how many bytes may be sent, 0 while the terminal has to come first."""

@@ -46,6 +46,18 @@ def age(at: int, now: int) -> str:
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
 
 
+def age_until(at: int, now: int) -> int:
+    """Return until when ``age`` has the same words, or an earlier time.
+
+    Args:
+        at: When something was, epoch ms.
+        now: Epoch ms.
+    """
+    gone = max(0, now - at)
+    step = MINUTE if gone < HOUR else HOUR if gone < DAY else DAY
+    return max(at, now - gone) + (gone // step + 1) * step
+
+
 def short_kind(kind: str) -> str:
     """Return the shorter name that people know a source by, where it has one."""
     return _SHORT_KINDS.get(kind, kind)
