@@ -11,12 +11,12 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from store.engine.access import damaged
 from store.errors import Refused, StoreError
 from store.system.paths import real_path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from store.engine.connection import Connection
 

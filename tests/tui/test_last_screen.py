@@ -115,8 +115,7 @@ def test_once_an_age_is_another_one_the_list_is_drawn_anew(tmp_path: Path) -> No
     kept(path, until=int(time.time()) - 1)
     last = last_screen(str(path), SIZE, GIVEN)
     assert last is not None and not last.is_current
-    with open_database(path, write=False).connection:
-        library = Library.open(path, "test", clock=lambda: NOW)
+    library = Library.open(path, "test", clock=lambda: NOW)
     page = read_first_page(library, ViewState())
     columns, height = 44, 12
     last = last._replace(
