@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from store.engine.opening import open_target
+from tests.store.engines import new_server_store
 from tests.store.talks import Talk, make_store
 
 
@@ -15,10 +17,44 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 
 
-@pytest.fixture(params=["own", "contract", "grida"])
+QUICK_ON_A_SERVER = frozenset(("test_archive", "test_rewind", "test_undo"))
+"""Modules whose tests run on a server each time; those of others are among the long ones."""
+NOT_YET_ON_A_SERVER = frozenset((
+    "test_archive", "test_compare", "test_context", "test_families", "test_fork", "test_lineage",
+    "test_marks", "test_recorder_activity", "test_recorder_odd", "test_recorder_store",
+    "test_recorder_vectors", "test_restore", "test_rewind", "test_statistics", "test_undo",
+    "test_windows",
+))  # fmt: skip
+"""Modules about what does not work on a server yet."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests about files out on a server, and most others to the long ones."""
+    left_out = []
+    for item in filter(_is_on_server, items):
+        module = item.path.stem
+        if item.get_closest_marker("file") or module in NOT_YET_ON_A_SERVER:
+            left_out.append(item)
+        elif module not in QUICK_ON_A_SERVER:
+            item.add_marker(pytest.mark.long)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_on_server(item: pytest.Item) -> bool:
+    of = getattr(item, "callspec", None)
+    return of is not None and of.params.get("talk") == "server"
+
+
+@pytest.fixture(params=["own", "contract", "grida", "server"])
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
-    """A store of each form."""
-    db = make_store(tmp_path / "store.db", request.param)
+    """A store of each form, and one of our own form on a server."""
+    if request.param == "server":
+        db = open_target(new_server_store(request.getfixturevalue("postgres")), write=True)
+    else:
+        db = make_store(tmp_path / "store.db", request.param)
     yield Talk(db)
     db.close()
 
