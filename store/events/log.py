@@ -47,9 +47,14 @@ class LogState:
         return self.is_on and self.complete and self.version == sql.VERSION
 
 
+def can_have_a_log(db: Database) -> bool:
+    """Return whether a store is a library in a SQLite file."""
+    return db.form.name == "own" and db.server is None
+
+
 def log_state(db: Database) -> LogState | None:
     """Return the state of a store's event log; None where it has none."""
-    if db.form.name != "own" or not _has_table(db.file, "event_log"):
+    if not can_have_a_log(db) or not _has_table(db.file, "event_log"):
         return None
     row = db.connection.execute(
         "SELECT version, is_on, complete, first_id, switched_at, trimmed_at FROM event_log"
@@ -62,7 +67,7 @@ def log_state(db: Database) -> LogState | None:
 
 def has_events(db: Database) -> bool:
     """Return whether a store has events, be the log on or off."""
-    return db.form.name == "own" and _has_table(db.file, "events")
+    return can_have_a_log(db) and _has_table(db.file, "events")
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:
@@ -72,7 +77,7 @@ def _has_table(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def require_own(db: Database) -> None:
-    """Refuse a file that is no library: another program's file gets no table.
+    """Refuse a store that is no library in a file: another program's gets no table.
 
     Raises:
         Refused: It is none.
@@ -81,6 +86,8 @@ def require_own(db: Database) -> None:
         raise Refused(
             f"{db.path} belongs to another program, and Backscroll adds nothing to it: only a"
             " library can have an event log")
+    if not can_have_a_log(db):
+        raise Refused("a store on PostgreSQL has no event log yet; only a library in a file can")
 
 
 def require_events(db: Database) -> LogState:
@@ -244,16 +251,17 @@ def switch_off(db: Database, *, drop: bool = False, clock: Clock = system_clock)
     return in_transaction(db, off)
 
 
-def forget_events(connection: sqlite3.Connection, sessions: Sequence[str], now: int) -> None:
+def forget_events(db: Database, sessions: Sequence[str], now: int) -> None:
     """Delete the events of sessions that are forgotten.
 
     Args:
-        connection: The library, in a transaction, with ``secure_delete``.
+        db: The library, in a transaction, with ``secure_delete``.
         sessions: Their ids.
         now: Epoch ms.
     """
-    if not _has_table(connection, "events"):
+    if not has_events(db):
         return
+    connection = db.connection
     newest = "SELECT max(id) FROM events"
     ((before,),) = connection.execute(newest).fetchall()
     connection.executemany("DELETE FROM events WHERE stream_id = ?", ((one,) for one in sessions))

@@ -171,41 +171,45 @@ def _cut(db: Database, stream: Value, before: int | None) -> int:
     left = max(len(rows), 1)
     if count <= left:
         return 0
-    for place, (table, events) in enumerate(rows):
-        _merge(connection, stream, table, events, until - len(rows) + 1 + place)
-    if rows:
-        connection.execute(f"DELETE FROM events WHERE {of} AND seq BETWEEN 1 AND ?",
-                           (stream, until))
-        connection.execute(f"UPDATE events SET seq = -seq WHERE {of} AND seq < 0", (stream,))
-    else:
+    for table, events in rows:
+        if len(events) > 1:
+            _merge(connection, stream, table, events)
+    if not rows:
         connection.execute(f"DELETE FROM events WHERE {of} AND seq < ?", (stream, until))
+        return count - left
+    stay = sorted((events[0] for _, events in rows), reverse=True)
+    others = connection.execute(
+        f"SELECT seq FROM events WHERE {of} AND seq <= ?", (stream, until)).fetchall()
+    known = set(stay)
+    connection.executemany(
+        f"DELETE FROM events WHERE {of} AND seq = ?",
+        ((stream, seq) for (seq,) in others if seq not in known))
+    # The later ones move first, so that no number is there twice; the session's is the first one.
+    connection.executemany(
+        f"UPDATE events SET seq = ? WHERE {of} AND seq = ?",
+        ((until - place, stream, seq) for place, seq in enumerate(stay) if seq != until - place))
+    connection.execute(
+        "UPDATE events SET kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
+        f" WHERE {of} AND seq <= ?", (stream, until))
     return count - left
 
 
 def _merge(
-    connection: sqlite3.Connection, stream: Value, table: str, events: list[int], seq: int
+    connection: sqlite3.Connection, stream: Value, table: str, events: list[int]
 ) -> None:
-    """Make the first event of a row one that has the whole row, with a negative number for now.
+    """Give the first event of a row all that its updates say.
 
     Args:
         connection: The library, within ``exact``.
         stream: The session's id.
         table: The row's table.
         events: Its full event and its updates.
-        seq: The number that it gets.
     """
     of = f"stream_id = {placed(stream)} AND seq = ?"
-    word = table.removeprefix("chat_").removesuffix("s")
-    changes = ["seq = ?", "kind = ?"]
-    values: list[Value | str] = [-seq, f"{word}.snapshot"]
-    if len(events) > 1:
-        row = row_of(connection, stream, table, events)[len(KEYS[table]):]
-        ((at,),) = connection.execute(
-            f"SELECT at FROM events WHERE {of}", (stream, events[-1])).fetchall()
-        changes.append("at = ?")
-        values.append(at)
-        for name, value in zip(quoted(values_of(table)), row, strict=True):
-            changes.append(f"{name} = {placed(value)}")
-            values.append(value)
+    row = row_of(connection, stream, table, events)[len(KEYS[table]):]
+    ((at,),) = connection.execute(
+        f"SELECT at FROM events WHERE {of}", (stream, events[-1])).fetchall()
+    changes = ["at = ?"] + [f"{name} = {placed(value)}"
+                            for name, value in zip(quoted(values_of(table)), row, strict=True)]
     connection.execute(
-        f"UPDATE events SET {', '.join(changes)} WHERE {of}", (*values, stream, events[0]))
+        f"UPDATE events SET {', '.join(changes)} WHERE {of}", (at, *row, stream, events[0]))

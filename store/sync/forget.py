@@ -79,8 +79,7 @@ def forget_chosen(
             "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
         )
         drop_kept(database, family)
-        if database.server is None:
-            forget_events(database.file, family, now)
+        forget_events(database, family, now)
         for session_id in family:
             orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)

@@ -76,8 +76,9 @@ def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") ->
             f" WHERE {column} = $2",
             {"1": seq, "2": session_id},
         )
-    # A host's tables may be without ON DELETE CASCADE.
-    for table, column in reversed(tables.items()):
+    # A host's tables may be without ON DELETE CASCADE. In a library all goes with the session's
+    # row, which is one event of its log.
+    for table, column in tables.items() if db.form.name == "own" else reversed(tables.items()):
         db.connection.execute(f"DELETE FROM {table} WHERE {column} = $1", {"1": session_id})
 
 

@@ -68,6 +68,15 @@ def test_a_deleted_session_can_be_forgotten(db: Database) -> None:
         forget(db, ["ses_1"])
 
 
+def test_a_deletion_is_one_event_and_its_undo_has_every_row(db: Database) -> None:
+    switch_on(db)
+    in_transaction(db, delete, "ses_1", now=NOW)
+    in_transaction(db, undo, now=NOW)
+    assert [event.kind for event in events_of(db, "ses_1")][3:] == [
+        "session.deleted", "session.created", "message.created", "part.created"]
+    assert differing(db) == []
+
+
 def test_rows_of_an_undone_fork_go_with_the_session_that_it_copied(db: Database) -> None:
     in_transaction(db, fork, "ses_1", "msg_1", ids=IdMinter(lambda: NOW), now=NOW)
     in_transaction(db, undo, now=NOW)
