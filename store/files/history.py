@@ -531,8 +531,9 @@ class Checkpoint:
         name: Its id or the name of its file.
         kept_by: The agent.
         message_id: The message before whose calls it was made.
-        part_id: The call before which it was made; empty where it is before a message.
+        part_id: The call before which it was made; empty where it is at a message.
         at: Epoch ms.
+        after: Whether it is the conversation up to and with the message, not before it.
     """
 
     name: str
@@ -541,6 +542,7 @@ class Checkpoint:
     part_id: str
     turn: int
     at: int
+    after: bool = False
 
 
 def checkpoints_of(db: Database, session_id: str) -> list[tuple[Checkpoint, int | None]]:
@@ -559,7 +561,32 @@ def checkpoints_of(db: Database, session_id: str) -> list[tuple[Checkpoint, int 
 
 
 def checkpoints(db: Database, places: Places) -> Iterator[Checkpoint]:
-    """Yield the checkpoints of y-agent and Gemini in a session, in its order."""
+    """Yield the checkpoints of y-agent and Gemini in a session, in its order.
+
+    Gemini has two kinds: before a call that edits, and conversations that were saved by name.
+    """
+    yield from sorted(
+        (*_checkpoints(db, places), *_saved(db, places)), key=lambda one: (one.at, one.message_id))
+
+
+def _saved(db: Database, places: Places) -> Iterator[Checkpoint]:
+    own = sessions.get(db, places.session_id)
+    noted = as_dict(decoded(own.metadata_json).get("backscroll")) if own is not None else {}
+    turns = {place.message_id: place for place in places.messages}
+    for each in map(as_dict, as_list(noted.get("checkpoints"))):
+        tag, name = each.get("tag"), each.get("message_source_id")
+        if not isinstance(tag, str) or not isinstance(name, str):
+            continue
+        for message_id, in db.connection.execute(
+            "SELECT m.id FROM chat_messages m WHERE m.session_id = $1"
+            f" AND {db.form.fact('m', 'source.id')} = $2", {"1": places.session_id, "2": name},
+        ).fetchall():
+            place = turns.get(message_id)
+            if place is not None:
+                yield Checkpoint(tag, "Gemini", message_id, "", place.turn, place.at, after=True)
+
+
+def _checkpoints(db: Database, places: Places) -> Iterator[Checkpoint]:
     turns = {place.message_id: place for place in places.messages}
     rows = db.connection.execute(
         "SELECT m.id, NULL, m.created_at, m.metadata_json FROM chat_messages m"

@@ -54,6 +54,8 @@ _FIELDS = (
     Field("workspace", "text", "The folder of the session; ~ is your home folder",
           "workspace:~/code/api", aliases=("folder", "dir")),
     Field("branch", "text", "The git branch", "branch:main"),
+    Field("project", "text", "The project, where the agent has projects", "project:harbour"),
+    Field("account", "text", "The account, where the agent has accounts", "account:ada"),
     Field("role", "choice", "Who sent the message", "role:user", level="part", choices=(
         ("user", "what was sent to the agent"), ("assistant", "what the agent sent"),
         ("system", "instructions"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
@@ -44,6 +45,7 @@ class PartDetail:
         parent: The session that this one was forked from or started by.
         attachments: Side files of the session by name: media type, size in bytes.
         permissions_json: The rules of permission of the session.
+        scope: The scope that a hub resolved for its role.
     """
 
     part: PartRow
@@ -57,6 +59,7 @@ class PartDetail:
     parent: LinkedSession | None = None
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
     permissions_json: str = "[]"
+    scope: dict[str, Any] = field(default_factory=dict)
 
 
 def part_detail(
@@ -87,10 +90,10 @@ def part_detail(
         {"1": part.message_id, "2": part.index},
     ).fetchone()
     turn, turn_messages = _turn(db, message, prices)
-    session, parent, permissions = _session(db, session_id)
+    session, parent, permissions, scope = _session(db, session_id)
     return PartDetail(
         part, message, int(before or 0) + 1, parts, turn, turn_messages, session,
-        _children(db, part), parent, _attachments(db, part), permissions,
+        _children(db, part), parent, _attachments(db, part), permissions, scope,
     )
 
 
@@ -135,20 +138,21 @@ def _turn(
     return (spent, count) if count else (None, 0)
 
 
-def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None, str]:
+def _session(
+    db: Database, session_id: str
+) -> tuple[Spent, LinkedSession | None, str, dict[str, Any]]:
     row = db.connection.execute(
-        "SELECT permissions_json, parent_id, parent_message_id, cost_usd, "
-        f"{', '.join(COLUMNS)}"
-        " FROM chat_sessions WHERE id = $1",
+        f"SELECT {db.form.fact('s', 'backscroll.data.scope')}, permissions_json, parent_id,"
+        f" parent_message_id, cost_usd, {', '.join(COLUMNS)} FROM chat_sessions s WHERE id = $1",
         {"1": session_id},
     ).fetchone()
     if row is None:
         raise NotFound(f"the session {session_id} is no longer in the store")
-    permissions, parent_id, parent_message_id, cost, *tokens = row
+    scope, permissions, parent_id, parent_message_id, cost, *tokens = row
     spent = Spent.of(map(number, tokens), amount(cost) or None)
     parent = text(parent_id)
     above = None if parent is None else linked(db, parent, text(parent_message_id))
-    return spent, above, text(permissions) or "[]"
+    return spent, above, text(permissions) or "[]", decoded(text(scope))
 
 
 def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:

@@ -21,7 +21,7 @@ _LONGEST = 200
 
 
 def known_values(db: Database) -> KnownValues:
-    """Return the values of agent, source, model, workspace, branch, status, tool, tag and label.
+    """Return the values that some fields have: agents, folders, branches, statuses, tools, tags.
 
     They are those of the newest sessions, the most frequent first, however large the store is;
     a small store's with how many sessions have them.
@@ -46,6 +46,9 @@ def known_values(db: Database) -> KnownValues:
         add("workspace", "~/" + folder[len(home):] if folder.startswith(home) else folder)
         add("model", decoded(text(model_json)).get("model_id"))
         add("branch", metadata.get("git_branch"))
+        own = as_dict(metadata.get("backscroll"))
+        add("project", own.get("project"))
+        add("account", own.get("account"))
         for word in _statuses(metadata):
             add("status", word)
         add("source", source.get("kind") if isinstance(source, dict) else None)

@@ -187,6 +187,8 @@ def _filter(of: _Asked, wanted: Filter) -> Sql:
         return special[wanted.field](of, wanted)
     return _fits(of, wanted, {
         "agent": "s.agent", "source": form.source_kind("s"), "title": form.title("s"),
+        "project": form.fact("s", "backscroll.project"),
+        "account": form.fact("s", "backscroll.account"),
         "branch": form.fact("s", "git_branch"), "model": sql.fact("s.model_json", "model_id"),
     }[wanted.field])
 

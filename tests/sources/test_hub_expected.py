@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from store.ids import derived_session_id
+from store.queries.inspection import part_detail
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.hub import HubSource
 from tests.sources import grown
@@ -199,6 +200,14 @@ def test_models_workspaces_and_errors() -> None:
     unknown = next(part for part in newer.parts if part.type == "data-event")
     assert unknown.data["data"]["name"] == "citation"
     assert unknown.data["data"]["details"]["confidence"] == 0.83
+
+
+def test_the_scope_is_beside_the_rules_in_the_inspector(tmp_path: Path) -> None:
+    db = grown.synced(HubSource(), FILE, tmp_path / "library.db")
+    session = derived_session_id("hub", "dd1b9f45-cc95-415b-81bf-5712d7becaa6")
+    (part,) = db.connection.execute(
+        "SELECT id FROM chat_parts WHERE session_id = ? LIMIT 1", (session,)).fetchone()
+    assert part_detail(db, session, part).scope["trust"] == "spoke"
 
 
 def test_a_library_of_it(tmp_path: Path) -> None:

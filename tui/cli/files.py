@@ -22,7 +22,8 @@ unreadable, "size", "changed_at", "sha256", "standing": same|changed|gone|there|
 agent's journal calls it or null, "turn", "at", "message_id", "part_id", "hidden", "content":
 {"origin": copy|recorded|written|read|replayed|missing|unknown, "source", "edits", "size",
 "sha256"}}, ...], "text" or "base64": with --path, "diff": with --diff, "saved": with --out},
-...], "checkpoints": [{"name", "kept_by", "message_id", "part_id", "turn", "at"}, ...]}.
+...], "checkpoints": [{"name", "kept_by", "message_id", "part_id", "turn", "at", "after": whether
+it is behind the message}, ...]}.
 """
 
 from __future__ import annotations

@@ -395,7 +395,8 @@ def _checkpoint_blocks(file: FileAtPoints) -> list[Block]:
             right: list[Run] = [(f"turn {one.turn}  {moment(one.at)[5:16]}", "faint")]
             runs: list[Run] = [(f"{glyphs().label} ", "fork"),
                                (f"{one.kept_by}  ", "muted"), (one_line(one.name, 200), "text")]
-            link = Link("checkpoint", file.session_id, one.message_id, one.part_id or None)
+            kind = "saved" if one.after else "checkpoint"
+            link = Link(kind, file.session_id, one.message_id, one.part_id or None)
             made.append(Line(cut(runs, width - width_of(right) - 2), tuple(right), link=link))
         return made
 

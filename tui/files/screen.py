@@ -306,7 +306,7 @@ class FileScreen(StackedScreen):
     def fork_message(self) -> str | None:
         """Return the message of the line's checkpoint, or of the point; None without one."""
         link = self.view.line.link
-        if link is not None and link.kind == "checkpoint":
+        if link is not None and link.kind in ("checkpoint", "saved"):
             return link.message_id
         use = self.point.use if self.point is not None else None
         return use.call.place.message_id if use is not None else None

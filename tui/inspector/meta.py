@@ -26,7 +26,7 @@ from tui.kit.masked import shown
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import BUCKETS, cost_words
-from tui.words.permissions import permission_lines, permission_rules
+from tui.words.permissions import permission_lines, permission_rules, scope_lines
 
 _OWN_SECTIONS = ("usage", "model")
 _PROVIDER_KEYS = (
@@ -59,6 +59,8 @@ def meta_blocks(subject: Subject) -> list[Block]:
     permissions = subject.detail.permissions_json
     if permission_rules(permissions):
         blocks.append(Fixed(lambda width: permission_lines(permissions, width)))
+    if scope := subject.detail.scope:
+        blocks.append(Fixed(lambda width: scope_lines(scope, width)))
     rest = {key: item for key, item in subject.metadata.items() if key not in _OWN_SECTIONS}
     if rest:
         blocks += _tree_section("Message metadata", rest, "$.metadata", subject)

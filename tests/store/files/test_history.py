@@ -263,3 +263,16 @@ def test_how_a_content_is_to_the_disk(tmp_path: Path) -> None:
     assert present(str(tmp_path)) == Present("other")
     os.mkfifo(tmp_path / "pipe")
     assert present(str(tmp_path / "pipe")).state == "other"
+
+
+def test_a_saved_conversation_of_gemini_is_a_checkpoint_behind_its_message(talk: Talk) -> None:
+    talk.message("user", text("One"), source={"id": "u"})
+    answer = talk.message("assistant", text("Two"), source={"id": "g"})
+    saved = [{"tag": "before", "message_source_id": "g"}, {"tag": 7, "message_source_id": "u"},
+             {"tag": "lost", "message_source_id": "none"}, {"tag": "unplaced"}, "odd"]
+    talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = ? WHERE id = ?",
+        (json.dumps({"backscroll": {"checkpoints": saved}}), talk.session_id))
+    (found,) = checkpoints(talk.db, session_files(talk.db, talk.session_id).places)
+    assert (found.name, found.kept_by, found.message_id, found.after) == (
+        "before", "Gemini", answer, True)
