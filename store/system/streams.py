@@ -11,7 +11,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from store.text.masking import masked
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 
 NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "standard error"}
 
+ERASED_FROM = 13
+"""Erasing so many blanks, and moving behind them, takes fewer bytes than the blanks."""
 ALTERNATE_SCREEN = "\x1b[?1049h"
 """Switches to the alternate screen, which many terminals clear on it, also when they show it."""
+
+
+def erases_in_colour(environment: Mapping[str, str]) -> bool:
+    """Return whether a terminal erases with the selected colour; GNU screen does not."""
+    name = environment.get("TERM", "")
+    if name.startswith("screen"):
+        return "TMUX" in environment
+    return "STY" not in environment and name.startswith((
+        "xterm", "tmux", "rxvt", "alacritty", "foot", "kitty", "wezterm", "ghostty", "konsole",
+        "vte", "gnome", "st-", "iterm", "contour", "linux"))
 
 
 class Painted(str):
@@ -47,6 +59,16 @@ def paint(text: str, codes: str = "") -> Painted:
     if not codes or not text:
         return Painted(text)
     return Painted("\n".join(f"\x1b[{codes}m{line}\x1b[0m" for line in text.split("\n")))
+
+
+def erased(cells: int, codes: str) -> Painted:
+    """Return what erases some cells with the ground of a style, and moves behind them.
+
+    Args:
+        cells: How many.
+        codes: Parameters of an SGR sequence.
+    """
+    return Painted(f"\x1b[{codes}m\x1b[{cells}X\x1b[{cells}C\x1b[0m")
 
 
 def joined(pieces: Iterable[str], between: str = "") -> Painted:
@@ -72,8 +94,15 @@ def picture(rows: Iterable[Iterable[str]]) -> Painted:
     Args:
         rows: From the top, each as its pieces; what is not ``Painted`` is neutralised.
     """
-    drawn = [f"\x1b[{at};1H{joined(row)}" for at, row in enumerate(rows, start=1)]
-    return Painted(f"\x1b[?2026h{ALTERNATE_SCREEN}\x1b[?25l{''.join(drawn)}\x1b[?2026l")
+    drawn = "".join(f"\x1b[{at};1H{_in_one(joined(row))}" for at, row in enumerate(rows, start=1))
+    return Painted(f"\x1b[?2026h{ALTERNATE_SCREEN}\x1b[?25l{drawn}\x1b[?2026l")
+
+
+def _in_one(row: str) -> str:
+    """Return a row whose styles reset the one before as they begin."""
+    for codes in ("1;", "38;", "48;"):
+        row = row.replace(f"\x1b[0m\x1b[{codes}", f"\x1b[0;{codes}")
+    return row
 
 
 class SafeStream(io.TextIOBase):

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.style import Style
 
 from store.config import Settings
+from store.system.streams import picture
 from tests.tui.stores import NOW, Told, put, settled, some
 from tests.tui.terminals import on_a_terminal
 from tui.app import BackscrollApp
@@ -99,8 +100,11 @@ async def both(
     page = read_first_page(
         app.library, app.view_state, seen=most_sessions(app.view_state.layout, *size))
     frame = FirstFrame("test", False, page, app.view_state.layout, NOW)
-    screen = Screen(*size, AnsiPaint(PALETTES[f"backscroll-{theme}"], "TRUECOLOR"))
-    first = drawn(["".join(row) for row in frame.rows(screen)], *size)
+    palette = PALETTES[f"backscroll-{theme}"]
+    ways = [AnsiPaint(palette, "TRUECOLOR", erases=erases) for erases in (False, True)]
+    pictures = [picture(frame.rows(Screen(*size, way))) for way in ways]
+    whole, first = (drawn([one], *size) for one in pictures)
+    assert whole == first and len(pictures[1]) <= len(pictures[0])
     async with app.run_test(size=size) as pilot:
         await settled(app, pilot)
     return first, drawn(app.then, *size)

@@ -39,6 +39,26 @@ async def test_all_help_is_there_to_be_read(size: tuple[int, int], tmp_path: Pat
                 assert " ".join(command.help.split()) in told, command.id
 
 
+@pytest.mark.parametrize(("size", "dims"), [((120, 40), True), ((500, 150), False)])
+async def test_a_large_screen_is_not_drawn_anew_around_it(
+    size: tuple[int, int], dims: bool, tmp_path: Path
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=size) as pilot:
+        await settled(app, pilot)
+        widths = list[int]()
+
+        class Watched(HelpScreen):
+            def on_screen_resume(self) -> None:
+                self.call_after_refresh(lambda: widths.append(self.query_one(Vertical).size.width))
+
+        app.push_screen(Watched(("list", "app"), app.commands))
+        await pilot.pause()
+        assert (app.screen.styles.background.a > 0) is dims
+        # It never covers the screen, not before it is laid out either.
+        assert set(widths) == {app.screen.query_one(Vertical).size.width}
+
+
 async def test_the_help_is_grouped_by_what_one_wants_to_do(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(120, 60)) as pilot:

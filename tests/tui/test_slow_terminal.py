@@ -18,7 +18,7 @@ QUESTION, ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 SIZE = 120, 40
 DOWN, PAGE_DOWN, REDRAW, QUIT = b"\x1b[B", b"\x1b[6~", b"\x0c", b"\x11"
 HELD = 60
-STEP_BYTES = 2_000
+STEP_BYTES, KEY_BYTES = 2_000, 20_000
 BYTES_OF_A_READ = 400
 SCREEN_BYTES = 12_000
 """More than any screen of the browser takes at this size."""
@@ -27,9 +27,11 @@ SCREEN_BYTES = 12_000
 class SlowTerminal:
     """Draws what it reads in small pieces, and answers the question that is asked behind it."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal, self.taken, self._answered = terminal, 0, 0
-        self.screen = pyte.Screen(*SIZE)
+    def __init__(
+        self, terminal: Terminal, size: tuple[int, int] = SIZE, reads: int = BYTES_OF_A_READ
+    ) -> None:
+        self._terminal, self._reads, self._answered = terminal, reads, 0
+        self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.got = b""
         self.answers = True
@@ -37,7 +39,7 @@ class SlowTerminal:
     def read(self) -> bytes:
         """Read and draw a little."""
         try:
-            piece = os.read(self._terminal.handle, BYTES_OF_A_READ)
+            piece = os.read(self._terminal.handle, self._reads)
         except OSError:
             return b""
         self.got += piece
@@ -47,21 +49,23 @@ class SlowTerminal:
             self._terminal.send(ANSWER)
         return piece
 
-    def read_until(self, words: str) -> int:
-        """Read until some words are on the screen; return how many bytes that took."""
+    def read_until(self, words: str, *, there: bool = True) -> int:
+        """Read until words are on the screen, or no longer; return how many bytes that took."""
         before = len(self.got)
-        while not any(words in row for row in self.screen.display):
+        while any(words in row for row in self.screen.display) is not there:
             assert self.read(), "it ended"
         return len(self.got) - before
 
 
-def browser(tmp_path: Path, sessions: int) -> AbstractContextManager[Terminal]:
+def browser(
+    tmp_path: Path, sessions: int, size: tuple[int, int] = SIZE
+) -> AbstractContextManager[Terminal]:
     path = put(tmp_path / "s.db", some(sessions))
     command = [sys.executable, "-m", "tui", "--store", str(path)]
     environment = {**os.environ, "HOME": str(tmp_path), "TERM": "xterm-256color"}
     for name in ("CONFIG", "DATA", "CACHE", "STATE"):
         environment[f"XDG_{name}_HOME"] = str(tmp_path / name)
-    return on_a_terminal(command, environment, SIZE)
+    return on_a_terminal(command, environment, size)
 
 
 def test_keys_that_are_held_are_all_heeded_and_the_last_is_seen(tmp_path: Path) -> None:
@@ -73,6 +77,22 @@ def test_keys_that_are_held_are_all_heeded_and_the_last_is_seen(tmp_path: Path) 
         slow.screen.reset()  # As if another program had cleared it.
         terminal.send(REDRAW)
         assert slow.read_until(" keys") < SCREEN_BYTES
+
+
+@pytest.mark.parametrize("size", [SIZE, pytest.param((500, 150), marks=pytest.mark.long)])
+def test_every_key_is_answered_within_a_second_at_20_kB_a_second(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    with browser(tmp_path, 3 * HELD, size) as terminal:
+        slow = SlowTerminal(terminal, size, reads=4_000)
+        slow.read_until(" keys")
+        for key, words, there in (
+            (DOWN, "▌○ Session 3 ", True), (b"?", "Keys: Sessions", True),
+            (b"\x1b", "Keys: Sessions", False), (b"S", "backscroll  search", True),
+            (b"\x1b", "backscroll  search", False), (DOWN, "▌○ Session 6 ", True),
+        ):
+            terminal.send(key)
+            assert slow.read_until(words, there=there) < KEY_BYTES, (key, words)
 
 
 def test_it_ends_though_nothing_is_answered_and_leaves_no_backlog(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import pyte
 import pytest
 
+from store.system.streams import erases_in_colour
 from tui.terminal import driver
 from tui.terminal.cells import Cells, look_of, selecting
-from tui.terminal.driver import CUT_SHORT, Sender, erases_in_colour
+from tui.terminal.driver import CUT_SHORT, Sender
 from tui.terminal.output import (
     FIRST_AHEAD,
     FRAME_END,
@@ -124,11 +125,30 @@ def test_what_is_the_same_is_not_sent() -> None:
     assert cells.take(10_000) == "\x1b[2;3H\x1b[31mone 2wo"
 
 
+def test_a_rule_is_sent_where_it_differs() -> None:
+    cells = Cells(WIDTH, HEIGHT)
+    cells.draw("\x1b[1;1H" + "─" * 30 + " " * 10 + "\x1b[1;1H")
+    cells.take(10_000)
+    cells.draw("\x1b[1;1H" + "─" * 33 + " " * 7 + "\x1b[1;1H")
+    assert cells.take(10_000) == "\x1b[1;31H───"
+
+
+def test_blanks_up_to_the_edge_are_erased_once() -> None:
+    cells = Cells(WIDTH, HEIGHT)
+    ground = "48;2;9;9;9"
+    cells.draw(f"\x1b[1;1H\x1b[1;{ground}mone   \x1b[0m\x1b[38;5;3;{ground}m{' ' * 30}\x1b[0m"
+               f"\x1b[{ground}m {' ' * 3}\x1b[0m\x1b[1;1H")
+    assert cells.take(10_000) == f"\x1b[1;1H\x1b[0;1;{ground}mone\x1b[K"
+
+
 def test_only_what_differs_of_a_look_is_selected() -> None:
     one, two = look_of("1;38;2;1;2;3;48;2;9;9;9"), look_of("1;3;38;2;1;2;3;48;5;9")
     assert selecting(two, one) == "\x1b[3;48;5;9m"
-    assert selecting(one, two) == "\x1b[0;1;38;2;1;2;3;48;2;9;9;9m"
-    assert selecting(look_of("1"), one) == "\x1b[39;49m"
+    assert selecting(one, two) == "\x1b[23;48;2;9;9;9m"
+    assert selecting(look_of("3"), two) == "\x1b[0;3m"
+    assert selecting(look_of("2;31"), look_of("1;2;31")) == "\x1b[22;2m"
+    assert selecting(two, look_of("7;8;9")) == "\x1b[0;1;3;38;2;1;2;3;48;5;9m"
+    assert selecting(look_of("1"), one) == "\x1b[0;1m"
     assert selecting(one, one) == ""
 
 
@@ -268,6 +288,30 @@ def test_a_slow_reader_gets_the_last_frame_and_no_backlog() -> None:
             if whole.endswith(FRAME_END.encode()) and seen(drawn(whole.decode())) == wanted:
                 break
         assert len(got) < FIRST_AHEAD + 4 * len(max(made, key=len))
+        with sender.changed:
+            output.write(OFF, SIZE)
+        sender.stop()
+        assert not sender.is_alive()
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+@pytest.mark.parametrize("text", ["─" * 2_000, "a" * 3_000, "漢" * 700 + "é─" * 900])
+def test_a_text_longer_than_a_write_arrives_whole(text: str) -> None:
+    near, far = os.openpty()
+    try:
+        tty.setraw(far)
+        output = Output()
+        sender = Sender(output, far)
+        sender.start()
+        with sender.changed:
+            output.write(ON, SIZE)
+            output.write(text + ON, SIZE)
+            sender.changed.notify()
+        got = b""
+        while not got.endswith((text + ON).encode()):
+            got += os.read(near, 10_000)
         with sender.changed:
             output.write(OFF, SIZE)
         sender.stop()

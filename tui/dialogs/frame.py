@@ -26,6 +26,8 @@ from tui.kit.theme import palette_of
 T = TypeVar("T")
 
 WIDTH, WIDTH_SHARE, HEIGHT_SHARE = 84, 0.92, 0.9
+DIMMED_CELLS = 15_000
+"""A larger screen stays as it is around a dialog: each of its words would be sent anew, twice."""
 FRAME_ROWS = 6
 """Padding, title, keys, and the blank lines around the content."""
 
@@ -46,6 +48,7 @@ class Dialog(CommandPane, ModalScreen[T | None], Generic[T]):
     SCOPE = "dialog"
     DEFAULT_CSS = f"""
     Dialog {{ align: center middle; background: $background 60%; }}
+    Dialog.-undimmed {{ background: $background 0%; }}
     Dialog > Vertical {{
         width: {WIDTH}; max-width: {WIDTH_SHARE:.0%}; height: auto;
         max-height: {HEIGHT_SHARE:.0%}; padding: 1;
@@ -89,6 +92,12 @@ class Dialog(CommandPane, ModalScreen[T | None], Generic[T]):
         self.query_one("#dialog-title", LineBar).show(
             Line(((one_line(self._title), "text bold"),), about)
         )
+
+    @on(events.Mount)
+    @on(events.Resize)
+    def _dim_around(self) -> None:
+        size = self.app.size
+        self.set_class(size.width * size.height > DIMMED_CELLS, "-undimmed")
 
     # What its commands do
 

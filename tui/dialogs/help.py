@@ -61,6 +61,7 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Show all keys."""
+        self.on_resize()
         self.query_one(Input).styles.background = palette_of(self.app).background
         self._show()
 
@@ -71,7 +72,7 @@ class HelpScreen(Dialog[None]):
 
     def on_resize(self) -> None:
         """Take the whole screen where only parts of words would be seen around it."""
-        self.set_class(self.size.width >= WIDE_FROM, "-wide")
+        self.set_class(self.app.size.width >= WIDE_FROM, "-wide")
 
     async def take(self, verb: str) -> None:
         """Type into the filter, or go on in the lines."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from store.system.streams import Painted, paint
+from store.system.streams import ERASED_FROM, Painted, erased, paint
 from tui.kit.lines import Line, arrange
 from tui.kit.palette import Look, Palette, look_of, placeholder_colour
 from tui.kit.text import drawable, guarded
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     """Colours of a terminal, as Rich names them."""
 
 _CODES = {"bold": "1", "italic": "3", "underline": "4", "strike": "9"}
+_SEEN_ON_BLANKS = frozenset(("underline", "strike"))
 
 
 def depth_of(environment: Mapping[str, str]) -> Depth:
@@ -35,10 +36,16 @@ def depth_of(environment: Mapping[str, str]) -> Depth:
 class AnsiPaint:
     """Paints lines with a palette for a terminal; what each ink takes is worked out once."""
 
-    def __init__(self, palette: Palette, depth: Depth) -> None:
-        """Take the colours, and how many the terminal has."""
-        self._palette, self._depth = palette, depth
-        self._codes: dict[tuple[str, str], tuple[str, str]] = {}
+    def __init__(self, palette: Palette, depth: Depth, *, erases: bool = False) -> None:
+        """Start with no ink.
+
+        Args:
+            palette: The colours.
+            depth: How many the terminal has.
+            erases: Whether many blanks are erased; see ``erases_in_colour``.
+        """
+        self._palette, self._depth, self._erases = palette, depth, erases
+        self._codes: dict[tuple[str, str], tuple[str, str, bool]] = {}
 
     def line(self, line: Line, width: int, ground: str = "panel") -> list[Painted]:
         """Return a line as painted pieces of together ``width`` cells.
@@ -50,30 +57,46 @@ class AnsiPaint:
         """
         behind = line.ground or ground
         pieces: list[tuple[str, str]] = []
+        joins = False
         for text, ink in arrange(line, width):
             if not text:
                 continue
-            codes, of_ground = self._codes_of(ink, behind)
-            if text.isspace():
-                # Of a blank nothing is seen but its ground.
-                codes = of_ground
+            codes, of_ground, is_plain = self._codes_of(ink, behind)
+            if text.isspace() and is_plain:
+                # Of a blank nothing is seen but its ground: a few are drawn with what is beside.
+                codes = pieces[-1][1] if joins and len(text) < ERASED_FROM else of_ground
+            elif joins and is_plain and pieces[-1][1] == of_ground and (
+                len(pieces[-1][0]) < ERASED_FROM
+            ):
+                pieces[-1] = pieces[-1][0], codes
             if pieces and pieces[-1][1] == codes:
                 text = pieces.pop()[0] + text
             pieces.append((text, codes))
-        return [paint(guarded(drawable(text)), codes) for text, codes in pieces]
+            joins = is_plain
+        return [self._piece(text, codes) for text, codes in pieces]
+
+    def _piece(self, text: str, codes: str) -> Painted:
+        if self._erases and len(text) >= ERASED_FROM and text.isspace():
+            return erased(len(text), codes)
+        return paint(guarded(drawable(text)), codes)
 
     def placeholder(self, text: str) -> Painted:
         """Return the words of an empty input."""
         look = Look(placeholder_colour(self._palette), self._palette.panel, ())
         return paint(guarded(drawable(text)), self._sgr(look))
 
-    def _codes_of(self, ink: str, ground: str) -> tuple[str, str]:
-        """Return the parameters of the SGR sequence of an ink, and those of its ground alone."""
+    def _codes_of(self, ink: str, ground: str) -> tuple[str, str, bool]:
+        """Return what the SGR sequence of an ink takes.
+
+        Returns:
+            Its parameters, those of its ground alone, and whether a blank shows only that.
+        """
         codes = self._codes.get((ink, ground))
         if codes is None:
             look = look_of(self._palette, ink, ground)
             of_ground = ";".join(_colour(look.ground, self._depth, "48"))
-            codes = self._codes[ink, ground] = self._sgr(look), of_ground
+            is_plain = not _SEEN_ON_BLANKS.intersection(look.flags)
+            codes = self._codes[ink, ground] = self._sgr(look), of_ground, is_plain
         return codes
 
     def _sgr(self, look: Look) -> str:

@@ -93,9 +93,17 @@ class FirstFrame(NamedTuple):
             return []
         row = self.page.rows.get(self.page.model.rowids[self.page.cursor or 0])
         name = None if row is None else title_of(row.title)
-        border = paint.line(Line(), BORDER, "background")
-        pieces = border + paint.line(opening_line(name, y), transcript, "background")
-        return pieces + border + paint.line(Line(), inspector) if inspector else pieces
+        border = BORDER if inspector else 0
+        line = opening_line(name, y)
+        if line.runs:
+            pieces = [
+                *paint.line(Line(), BORDER, "background"),
+                *paint.line(line, transcript, "background"),
+                *paint.line(Line(), border, "background"),
+            ]
+        else:
+            pieces = paint.line(line, BORDER + transcript + border, "background")
+        return pieces + paint.line(Line(), inspector)
 
     def _list_rows(self, screen: Screen, width: int) -> Iterator[list[Painted]]:
         """Yield the lines of the list with its header."""

@@ -6,6 +6,7 @@ import os
 import sqlite3
 
 from store.system.records import NamedTuple
+from store.system.streams import erases_in_colour
 from tui.kit.ansi import AnsiPaint, depth_of
 from tui.kit.palette import PALETTES, default_theme
 from tui.main.first_frame import (
@@ -79,7 +80,8 @@ def begin(
     else:
         frame = FirstFrame(
             library.name, library.no_change is not None, page, state.layout, library.clock())
-        paint = AnsiPaint(palette, depth_of(os.environ))
+        erases = erases_in_colour(os.environ)
+        paint = AnsiPaint(palette, depth_of(os.environ), erases=erases)
         if last is not None:
             terminal.held, terminal.held_from = held, last.columns
         terminal.show(frame.rows(Screen(width, height, paint), last))

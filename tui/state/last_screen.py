@@ -27,7 +27,14 @@ from store.system.locations import (
 )
 from store.system.paths import expanded_name, open_regular, resolved
 from store.system.records import NamedTuple
-from store.system.streams import Painted, at_column, paint
+from store.system.streams import (
+    ERASED_FROM,
+    Painted,
+    at_column,
+    erased,
+    erases_in_colour,
+    paint,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,16 +116,20 @@ def last_screen(
             return None
         if setting != setting_of(store, size, environment):
             return None
-        halves = [row.split(_HALF) for row in rows]
+        halves, erases = [row.split(_HALF) for row in rows], erases_in_colour(environment)
         return LastScreen(
-            columns, [list(_painted(row)) for row, _beside in halves],
-            [list(_painted(beside)) for _row, beside in halves], now < until)
+            columns, [list(_painted(row, erases)) for row, _beside in halves],
+            [list(_painted(beside, erases)) for _row, beside in halves], now < until)
     except ValueError:
         return None
 
 
-def _painted(row: str) -> Iterator[Painted]:
+def _painted(row: str, erases: bool) -> Iterator[Painted]:
     """Yield the pieces of a row as they are written, through the one safe writer.
+
+    Args:
+        row: As it was kept.
+        erases: Whether many blanks are erased.
 
     Raises:
         ValueError: The row is none that was kept.
@@ -129,7 +140,10 @@ def _painted(row: str) -> Iterator[Painted]:
             raise ValueError(codes)
         if column:
             yield at_column(int(column))
-        yield paint(text, codes)
+        if erases and codes.startswith("48;") and len(text) >= ERASED_FROM and text.isspace():
+            yield erased(len(text), codes)
+        else:
+            yield paint(text, codes)
 
 
 class Drawn(NamedTuple):

@@ -10,11 +10,13 @@ from itertools import groupby
 from rich.cells import split_graphemes
 
 from store.system.records import NamedTuple
+from store.system.streams import ERASED_FROM
 
 _TOKEN = re.compile(
     r"\x1b\[(\d+);(\d+)H|(?:\x1b\[([\d;]*)m)?([^\x00-\x1f\x7f]+)(?:\x1b\[0?m)?"
+    r"|\x1b\[([\d;]*)m\x1b\[(\d+)X\x1b\[\d+C"
     r"|\x1b\[[\d;?]*[a-zA-Z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|.", re.DOTALL)
-"""A move, a text in one style, or something that draws nothing and is left out."""
+"""A move, a text in one style, erased blanks, or something that draws nothing."""
 _NARROW = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u0384-\u0482\u048a-\u052f"
     "\u2010-\u2027\u2030-\u205e\u2190-\u22ff\u2400-\u2426\u2500-\u25fc\u2800-\u28ff]*").fullmatch
@@ -22,8 +24,11 @@ _NARROW = re.compile(
 _PIECE = re.compile(" {3,}|(?:[^ ]| {1,2}(?! ))+")
 """Words with at most two blanks between them, or more blanks: one piece is sent as a whole."""
 _SEEN_ON_BLANKS = frozenset(("4", "5", "7", "9", "21", "53"))
-ERASED_FROM = 13
-"""Erasing so many blanks, and moving behind them, takes fewer bytes than the blanks."""
+ERASED_TO_END_FROM = 4
+"""Erasing so many blanks up to the end of a row takes fewer bytes than the blanks."""
+_ENDS = {"1": "22", "2": "22", "3": "23", "4": "24", "21": "24", "5": "25", "6": "25",
+         "7": "27", "8": "28", "9": "29", "53": "55"}
+"""What ends an attribute; bold and faint end together, as single and double lines do."""
 NOWHERE = -1
 """The column of a cursor of which only the row is known."""
 UNKNOWN = "\x00"
@@ -78,20 +83,30 @@ def selecting(look: Look, before: Look | None) -> str:
     """
     if look == before:
         return ""
-    if before is None or not set(before.attributes) <= set(look.attributes):
-        codes = [code for code in ("0", *look.attributes, look.ink, look.ground) if code]
-        return f"\x1b[{';'.join(codes)}m"
-    codes = [code for code in look.attributes if code not in before.attributes]
+    anew = [code for code in ("0", *look.attributes, look.ink, look.ground) if code]
+    if before is None:
+        return f"\x1b[{';'.join(anew)}m"
+    ends = {_ENDS.get(code, "0") for code in before.attributes if code not in look.attributes}
+    if "0" in ends:
+        return f"\x1b[{';'.join(anew)}m"
+    codes = [*sorted(ends), *(code for code in look.attributes
+                              if code not in before.attributes or _ENDS.get(code) in ends)]
     if look.ink != before.ink:
         codes.append(look.ink or "39")
     if look.ground != before.ground:
         codes.append(look.ground or "49")
-    return f"\x1b[{';'.join(codes)}m"
+    return f"\x1b[{min(';'.join(codes), ';'.join(anew), key=len)}m"
 
 
 def _seen_on_blanks(look: Look) -> frozenset[str]:
     """Return the attributes of a look that are seen where a blank is drawn with it."""
     return _SEEN_ON_BLANKS.intersection(look.attributes)
+
+
+@lru_cache(maxsize=4096)
+def _of_blanks(look: Look) -> Look:
+    """Return what is seen of a look where blanks are drawn with it."""
+    return look if _seen_on_blanks(look) else Look(ground=look.ground)
 
 
 @lru_cache(maxsize=2048)
@@ -119,6 +134,24 @@ def _pieces(texts: list[str], looks: list[Look], at: int, last: int) -> Iterator
         codes = ";".join(code for code in (*look.attributes, look.ink, look.ground) if code)
         yield "" if sure else at, codes, "".join(texts[at:end])
         at, sure = end, not alone
+
+
+def _looks(text: str, look: Look) -> list[Look]:
+    """Return the look of each cell of a narrow text; many blanks around its words have no ink.
+
+    So they are the same as the blanks beside them that have the same ground.
+    """
+    if text.isspace():
+        return [_of_blanks(look)] * len(text)
+    looks = [look] * len(text)
+    if text[:3] == "   " or text[-3:] == "   ":
+        blank, words = _of_blanks(look), text.lstrip(" ")
+        start, stop = len(text) - len(words), len(text.rstrip(" "))
+        if start > 2:
+            looks[:start] = [blank] * start
+        if len(text) - stop > 2:
+            looks[stop:] = [blank] * (len(text) - stop)
+    return looks
 
 
 class Cells:
@@ -193,9 +226,11 @@ class Cells:
         """Take a frame."""
         self._frame += 1
         x = y = 0
-        for row, column, parameters, text in _TOKEN.findall(frame):
+        for row, column, parameters, text, ground, erased in _TOKEN.findall(frame):
             if text:
                 x = self._put(x, y, text, look_of(parameters))
+            elif erased:
+                x = self._put(x, y, " " * int(erased), look_of(ground))
             elif row:
                 x, y = int(column) - 1, int(row) - 1
         self.cursor = (x, y)
@@ -203,7 +238,7 @@ class Cells:
     def _put(self, x: int, y: int, text: str, look: Look) -> int:
         """Put a text into a row; return the column behind it."""
         if _NARROW(text):
-            graphemes, size = list(text), len(text)
+            graphemes, size, looks = list(text), len(text), _looks(text, look)
         else:
             graphemes = []
             for begin, end, cells in split_graphemes(text)[0]:
@@ -212,6 +247,7 @@ class Cells:
                 elif graphemes:
                     graphemes[-1 if graphemes[-1] else -2] += text[begin:end]
             size = len(graphemes)
+            looks = [look] * size
             if not all(map(is_sure, graphemes)):
                 self._unsure.add(y)
         end = x + size
@@ -224,7 +260,7 @@ class Cells:
             texts[x:x + len(graphemes)] = graphemes
             if end < self.width and not texts[end]:
                 texts[end] = " "
-            self._looks[y][x:x + len(graphemes)] = [look] * len(graphemes)
+            self._looks[y][x:x + len(graphemes)] = looks[:len(graphemes)]
             self._changed[y] = self._frame
         return end
 
@@ -294,13 +330,28 @@ class Cells:
             first, stop = start + piece.start(), start + piece.end()
             if not piece[0].isspace():
                 if not self._is_shown(y, first, stop):
+                    if len(set(piece[0])) == 1:
+                        first, stop = self._differing(y, first, stop)
                     self._text(sent, y, first, stop, look)
             elif not self._is_blank(y, first, stop, look):
                 self._blanks(sent, y, first, stop, look)
 
     def _is_shown(self, y: int, start: int, end: int) -> bool:
-        return (self._texts[y][start:end] == self._shown[y][start:end]
-                and self._looks[y][start:end] == self._shown_looks[y][start:end])
+        texts = self._texts[y][start:end]
+        if texts != self._shown[y][start:end]:
+            return False
+        looks, shown = self._looks[y][start:end], self._shown_looks[y][start:end]
+        return looks == shown or all(
+            one == other or (text == " " and _of_blanks(one) == _of_blanks(other))
+            for text, one, other in zip(texts, looks, shown, strict=True))
+
+    def _differing(self, y: int, start: int, end: int) -> tuple[int, int]:
+        """Return where what differs of a rule begins and ends, which is no word."""
+        while self._is_shown(y, start, start + 1):
+            start += 1
+        while self._is_shown(y, end - 1, end):
+            end -= 1
+        return start, end
 
     def _is_blank(self, y: int, start: int, end: int, look: Look) -> bool:
         """Return whether the terminal shows blanks that look the same."""
@@ -334,9 +385,13 @@ class Cells:
             before = self._look if self._look and not _seen_on_blanks(self._look) else PLAIN
             look = before._replace(ground=look.ground)
         self._select(sent, look)
-        if self._erases and end - start >= ERASED_FROM and not _seen_on_blanks(look):
-            sent.append(f"\x1b[{end - start}X")
-            return
+        if self._erases and not _seen_on_blanks(look):
+            if end == self.width and end - start >= ERASED_TO_END_FROM:
+                sent.append("\x1b[K")
+                return
+            if end - start >= ERASED_FROM:
+                sent.append(f"\x1b[{end - start}X")
+                return
         sent.append(" " * (end - start))
         self._at = self._behind(end, y)
 

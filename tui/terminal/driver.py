@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -19,6 +19,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 from textual.messages import TerminalSupportsSynchronizedOutput
 
+from store.system.streams import erases_in_colour
 from tui.terminal.cells import Cells
 from tui.terminal.output import FRAME_END, Held, Output
 
@@ -31,16 +32,6 @@ LOOKED_AFTER_MS = 50
 HELD_S = 10.0
 """A picture stays for so long at most while the app draws the same."""
 CUT_SHORT = b"\x1b[0m" + FRAME_END.encode()
-
-
-def erases_in_colour(environment: Mapping[str, str]) -> bool:
-    """Return whether a terminal erases with the selected colour; GNU screen does not."""
-    name = environment.get("TERM", "")
-    if name.startswith("screen"):
-        return "TMUX" in environment
-    return "STY" not in environment and name.startswith((
-        "xterm", "tmux", "rxvt", "alacritty", "foot", "kitty", "wezterm", "ghostty", "konsole",
-        "vte", "gnome", "st-", "iterm", "contour", "linux"))
 
 
 class Sender(threading.Thread):
@@ -110,12 +101,8 @@ class Sender(threading.Thread):
         while start < len(piece):
             if framed and not self._output.is_on:
                 framed, start, piece = False, 0, CUT_SHORT
-            end = start + WRITTEN_AT_ONCE
-            if end < len(piece):
-                # Only whole sequences: each begins with an escape.
-                end = max(piece.rfind(b"\x1b", start + 1, end), start) or end
             try:
-                start += os.write(opened, piece[start:end])
+                start += os.write(opened, piece[start:_end_of_write(piece, start)])
                 self._writes += 1
             except BlockingIOError:
                 room.poll(LOOKED_AFTER_MS)
@@ -124,6 +111,20 @@ class Sender(threading.Thread):
             if self._is_given_up:
                 return False
         return True
+
+
+def _end_of_write(piece: bytes, start: int) -> int:
+    """Return where a write from ``start`` ends: behind whole sequences and characters."""
+    end = start + WRITTEN_AT_ONCE
+    if end >= len(piece):
+        return len(piece)
+    sequence = piece.rfind(b"\x1b", start + 1, end)
+    if sequence > start:
+        return sequence
+    # A text as long as a wide screen has no sequence in it.
+    while piece[end] & 0xC0 == 0x80:
+        end -= 1
+    return end
 
 
 def _opened_anew(descriptor: int) -> int:
