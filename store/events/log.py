@@ -112,6 +112,11 @@ def missing_triggers(connection: sqlite3.Connection) -> list[str]:
     return [name for name, text in sql.triggers() if there.get(name) != text]
 
 
+def is_lacking(db: Database) -> bool:
+    """Return whether a log lacks its table of events, or a trigger."""
+    return not has_events(db) or bool(missing_triggers(db.file))
+
+
 def switch_on(
     db: Database, *, clock: Clock = system_clock, progress: Progress = lambda done, total: None
 ) -> bool:

@@ -216,8 +216,10 @@ _SESSION_KIND = (
     " ELSE 'session.updated' END"
 )
 _MESSAGE_KIND = (
-    "CASE WHEN NEW.metadata_json IS OLD.metadata_json OR NOT json_valid(NEW.metadata_json)"
-    " OR NOT json_valid(OLD.metadata_json) THEN 'message.updated'"
+    "CASE WHEN NEW.metadata_json IS OLD.metadata_json"
+    " OR typeof(NEW.metadata_json) <> 'text' OR typeof(OLD.metadata_json) <> 'text'"
+    " OR NOT json_valid(NEW.metadata_json) OR NOT json_valid(OLD.metadata_json)"
+    " THEN 'message.updated'"
     f" WHEN {_key_was_set('$.hidden_at')} THEN 'message.hidden'"
     f" WHEN {_key_was_cleared('$.hidden_at')} THEN 'message.shown'"
     f" WHEN {_key_was_set('$.backscroll.aborted_at')} THEN 'run.aborted'"

@@ -20,7 +20,7 @@ from store.engine.snapshots import PARTIAL, integrity_of
 from store.engine.transactions import explained
 from store.errors import StoreError
 from store.events import checking as events_checking
-from store.events.log import log_state, missing_triggers, switch_on
+from store.events.log import is_lacking, log_state, switch_on
 from store.events.sql import VERSION as FORMAT
 from store.search.index import checking as index_checking
 from store.search.index.sidecar import EVERYTHING, INDEX, number_of
@@ -471,13 +471,13 @@ def _event_log(patient: Patient) -> Iterator[Finding]:
     def mending(sessions: list[str]) -> Callable[[], None]:
         return lambda: events_checking.mend(db, sessions, patient.clock())
 
-    missing = missing_triggers(db.file)
-    if missing or not state.complete:
+    lacks = is_lacking(db)
+    if lacks or not state.complete:
         yield Finding(
-            "event log", f"{len(missing)} of its triggers are missing, so changes may be too"
-            if missing else "it does not have every session yet",
+            "event log", "its table or triggers are missing or were changed, so changes may be"
+            " missing too" if lacks else "it does not have every session yet",
             patient.fixes("completes it with the present state, as `backscroll events --on`"),
-            len(missing) or 1, again)
+            mend=again)
         return
     broken = events_checking.with_gaps(db)
     if broken:

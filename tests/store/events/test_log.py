@@ -21,6 +21,7 @@ from store.events.log import (
 from store.events.reading import changes_of, events_of, events_of_all
 from store.events.rebuilding import differing, rebuild
 from store.system.files import AlreadyThere
+from store.upkeep.doctor import examine
 from tests.store.events.tables import Changes
 
 TABLES = ("chat_sessions", "chat_messages", "chat_parts")
@@ -238,6 +239,26 @@ def test_a_trigger_that_is_missing_comes_back_with_new_snapshots(db: Database) -
     assert differing(db) == ["ses_1"]
     switch_on(db)
     assert kinds(db) == ["session.snapshot"] and differing(db) == []
+
+
+def test_a_log_without_its_table_begins_again(db: Database) -> None:
+    switch_on(db)
+    session(db)
+    db.connection.execute("DROP TABLE events")
+    assert [one.check for one in examine(db).findings if not one.is_note] == ["event log"]
+    assert examine(db, fix=True).is_well
+    assert kinds(db) == ["session.snapshot"] and differing(db) == []
+
+
+def test_metadata_of_any_kind_can_be_written(db: Database) -> None:
+    switch_on(db)
+    session(db)
+    message(db)
+    deep = "[" * 3000 + "]" * 3000
+    for metadata in (b"{}", b"\xff", "", "{", deep, '{"hidden_at":1}', b'{"hidden_at":1}', 5, "{}"):
+        db.connection.execute("UPDATE chat_messages SET metadata_json = ?", (metadata,))
+    assert set(kinds(db)[2:]) == {"message.updated"}
+    assert differing(db) == []
 
 
 def test_only_a_library_has_a_log(tmp_path: Path, db: Database) -> None:
