@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
-from store.sync.batch import BATCH_BYTES, Outcome
+from store.sync.batch import Outcome
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.scheduling import Scheduler
 from store.sync.settings import BULK_UNITS
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 BULK_BYTES = 24 << 20
 """Below this many bytes no helpers are started: starting them takes as long as the work."""
-ASSIGNED_BYTES = 2 * BATCH_BYTES
-"""Source bytes of unwritten tasks that each helper is kept supplied with."""
+ASSIGNED_BYTES = 1 << 20
+"""Source bytes of tasks that each helper has waiting: few, so that all end at the same time."""
 MOST_DEATHS = 3
 """A sync fails when this many helpers in a row end while reading no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
@@ -142,7 +142,7 @@ class Pool:
 
     def _take(self, helper: _Helper, frame: Frame | None, jobs: list[Job]) -> Iterator[Done]:
         if isinstance(frame, ReadsNow):
-            helper.at = frame.number
+            helper.reads(frame.number)
         elif isinstance(frame, Wrote):
             self._deaths = 0
             yield _done(helper, frame, jobs)
@@ -198,6 +198,7 @@ class _Helper:
         )
         self.given: dict[int, Task] = {}
         self.at: int | None = None
+        self._not_begun: dict[int, Task] = {}
         self._received = received
         self._say(start)
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -205,13 +206,16 @@ class _Helper:
 
     def assign(self, waiting: Scheduler) -> None:
         """Assign waiting tasks to this helper until it has enough."""
-        while waiting and self._assigned_bytes() < ASSIGNED_BYTES:
+        while waiting and sum(t.unit.size for t in self._not_begun.values()) < ASSIGNED_BYTES:
             task = waiting.next(self)
-            self.given[task.number] = task
+            self.given[task.number] = self._not_begun[task.number] = task
             self._say(task)
 
-    def _assigned_bytes(self) -> int:
-        return sum(task.unit.size for task in self.given.values())
+    def reads(self, number: int | None) -> None:
+        """Note the task that it reads now."""
+        self.at = number
+        if number is not None:
+            self._not_begun.pop(number, None)
 
     def _say(self, frame: Frame) -> None:
         """Send a frame; a helper that is gone is noticed by the end of its stdout."""

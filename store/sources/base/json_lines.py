@@ -70,8 +70,12 @@ class LineSplitter:
         return lines
 
     def _cut(self, data: bytes) -> list[bytes]:
-        lines = data.split(b"\n")
-        self.tail = lines.pop()
+        lines, start, find = list[bytes](), 0, data.find
+        # Several times as quick as ``split``, where lines are long.
+        while (end := find(b"\n", start)) >= 0:
+            lines.append(data[start:end])
+            start = end + 1
+        self.tail = data[start:] if start else data
         self.consumed += len(data) - len(self.tail)
         if len(data) > self._limit:
             for index, line in enumerate(lines):

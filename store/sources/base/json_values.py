@@ -57,7 +57,20 @@ def parse_json(raw: bytes, *, may_be_wrapped: bool = True) -> tuple[Any, str | N
 
 
 def _may_be_deep(raw: bytes) -> bool:
-    return len(raw) > 2 * DEEPEST and raw.count(b"{") + raw.count(b"[") > DEEPEST
+    """Return whether more objects and lists begin in a text than one may hold in another."""
+    if len(raw) <= 2 * DEEPEST:
+        return False
+    left = DEEPEST
+    find = raw.find
+    for mark in (b"{", b"["):
+        # Several times as quick as ``count``, where few are in much text.
+        place = find(mark)
+        while place >= 0:
+            if not left:
+                return True
+            left -= 1
+            place = find(mark, place + 1)
+    return False
 
 
 def _is_deep(value: Any) -> bool:
