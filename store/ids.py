@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Literal
 
 from store.system.clock import Clock, system_clock
@@ -99,8 +100,24 @@ def derived_id(prefix: Prefix, at: int, position: int, *names: str) -> str:
 
 def derived_tail(*names: str) -> str:
     """Return the last 14 characters of ``derived_id``, which the names alone decide."""
-    digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=11)
-    return _base62(int.from_bytes(digest.digest(), "big"))
+    return derived_tails(*names[:-1])(names[-1])
+
+
+def derived_tails(*names: str) -> Callable[[str], str]:
+    """Return a function from the last name of rows to their ``derived_tail``.
+
+    Args:
+        names: The names that all of the rows have before it.
+    """
+    begin = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogatepass")
+    begun = hashlib.blake2b(begin, digest_size=11).copy
+
+    def tail(name: str) -> str:
+        digest = begun()
+        digest.update(name.encode("utf-8", "surrogatepass"))
+        return _base62(int.from_bytes(digest.digest(), "big"))
+
+    return tail
 
 
 def derived_session_id(kind: str, source_id: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 from hashlib import blake2b
+from struct import Struct
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ _SIZE = 9
 """Bytes of a digest; 12 characters."""
 _NUMBER = re.compile(r"(?:[a-z]{1,12}[-_:]?)?[0-9]{1,6}", re.IGNORECASE)
 """Ids of gateways that number each session's answers from 0 or 1."""
+_SIZE_OF = Struct(">Q").pack
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
@@ -70,8 +72,8 @@ def _text(text: str) -> bytes:
 
 
 def _digest(*values: bytes) -> str:
-    digest = blake2b(digest_size=_SIZE)
+    sized = b""
     for value in values:
-        digest.update(len(value).to_bytes(8, "big"))
-        digest.update(value)
-    return b2a_base64(digest.digest(), newline=False).translate(_URL_SAFE).decode()
+        sized += _SIZE_OF(len(value)) + value
+    digest = blake2b(sized, digest_size=_SIZE).digest()
+    return b2a_base64(digest, newline=False).translate(_URL_SAFE).decode()

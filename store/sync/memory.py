@@ -49,7 +49,7 @@ class Memory:
         Args:
             keeps: Whether to cache anything.
         """
-        self._keeps = keeps
+        self.keeps = keeps
         self._messages: dict[str, _Made] = {}
         self._now: dict[str, _Made] = {}
         self._attachments: dict[str, tuple[AttachmentDraft, Attachment]] = {}
@@ -81,15 +81,14 @@ class Memory:
             prepared: The session that has the rows at its end.
             first_part: Index of the message's first part in it.
         """
-        if self._keeps:
-            has_refs = bool(prepared.refs) and prepared.refs[-1][0] == prepared.messages[-1][0]
-            self._now[message.source_id] = _Made(
-                _copy_of_message(message),
-                place,
-                prepared.messages[-1],
-                prepared.parts[first_part:],
-                prepared.refs[-1] if has_refs else None,
-            )
+        has_refs = bool(prepared.refs) and prepared.refs[-1][0] == prepared.messages[-1][0]
+        self._now[message.source_id] = _Made(
+            _copy_of_message(message),
+            place,
+            prepared.messages[-1],
+            prepared.parts[first_part:],
+            prepared.refs[-1] if has_refs else None,
+        )
 
     def packed(self, draft: AttachmentDraft) -> Attachment:
         """Return a side file compressed, from the cache if it is unchanged."""
@@ -97,7 +96,7 @@ class Memory:
         if known is not None and known[0] == draft:
             return known[1]
         packed = pack_attachment(draft)
-        if self._keeps:
+        if self.keeps:
             self._attachments[draft.name] = (draft, packed)
         return packed
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, PARTIAL
-from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
+from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tails
 from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sync.answers import answer_name
@@ -135,7 +135,7 @@ def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
     metadata["source"] = {"kind": kind, "id": draft.source_id, "path": draft.path}
     if draft.partial:
         metadata["source"][PARTIAL] = True
-    gone = sum(message.gone for message in draft.messages)
+    gone = sum([message.gone for message in draft.messages])
     if gone:
         metadata["source"][GONE_MESSAGES] = gone
     if draft.lineage is not None:
@@ -171,6 +171,7 @@ def _lay_out(
         at, position = _first_time(times), -1
     memory.begin()
     ids: dict[str, str] = {}
+    tail_of = derived_tails(kind, draft.source_id)
     for number, message in enumerate(draft.messages):
         if number == until:
             sums = rollups(draft.messages[:until], carried.rollups)
@@ -182,20 +183,21 @@ def _lay_out(
         else:
             position += 1
         ticks = at * IDS_PER_MILLISECOND
-        known = memory.recall(message, ticks + position)
+        known = memory.recall(message, ticks + position) if memory.keeps else None
         if known is not None:
             known.add_to(prepared)
             ids[message.source_id] = known.row[0]
             continue
         first_part = len(prepared.parts)
-        tail = derived_tail(kind, draft.source_id, message.source_id)
+        tail = tail_of(message.source_id)
         message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
         ids[message.source_id] = message_id
         _add_message(prepared, kind, message, message_id, at, times)
         _add_parts(prepared, kind, message, message_id, ticks, tail, times)
         if keep_originals:
             _add_refs(prepared, message, message_id)
-        memory.keep(message, ticks + position, prepared, first_part)
+        if memory.keeps:
+            memory.keep(message, ticks + position, prepared, first_part)
     memory.end()
     _name_tails(prepared, ids)
 
