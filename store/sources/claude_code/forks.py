@@ -35,13 +35,16 @@ class Origin:
     sessions: dict[str, str]
 
 
-def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) -> Origin | None:
+def find_origin(
+    rows: Sequence[Row], session_id: str, neighbours: Neighbours, *, search: bool = True
+) -> Origin | None:
     """Return where the session comes from; None for one that began by itself.
 
     Args:
         rows: The session's rows.
         session_id: The session's id.
         neighbours: The other files of its folder.
+        search: Whether to search those files where no row says it.
     """
     parent, end, every_row_marked = None, 0, False
     sessions: dict[str, str] = {}
@@ -55,6 +58,8 @@ def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) ->
         if not every_row_marked:
             end = _end_of_copy(rows, end, neighbours.uuids_in(parent))
         return Origin(parent, "fork", end, sessions)
+    if not search:
+        return None
     unmarked = neighbours.forked_from(rows, session_id)
     if unmarked is not None:
         originals = neighbours.uuids_in(unmarked)

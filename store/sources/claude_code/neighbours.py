@@ -25,9 +25,8 @@ from store.sources.claude_code.usage import larger, usage_of
 from store.system.paths import open_regular
 
 _SUMMARY = b'"leafUuid"'
-_MESSAGE_ID = b'"id"', re.compile(rb'\s*:\s*"(msg_[^"]{1,200})"')
-_UUID = b'"uuid"', re.compile(rb'\s*:\s*"([^"]{1,100})"')
-"""A key, and what follows it: see ``_texts``."""
+_MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')
+_UUID = re.compile(rb'"uuid"\s*:\s*"([^"]{1,100})"')
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{1,40})"')
 _VERSION = re.compile(rb'"version"\s*:\s*"(\d+)\.(\d+)\.(\d+)')
 READ_LIMIT = 256 * 1024 * 1024
@@ -427,16 +426,8 @@ def _is_session(name: str) -> bool:
     return stem != name and not name.startswith("agent-") and claimed_id(stem) == stem
 
 
-def _texts(searched: tuple[bytes, re.Pattern[bytes]], data: bytes) -> Iterator[str]:
-    """Yield the values of a key; to search for the key alone is quicker than for a pattern."""
-    key, value = searched
-    place = data.find(key)
-    while place >= 0:
-        place += len(key)
-        found = value.match(data, place)
-        if found is not None:
-            yield found[1].decode("utf-8", "replace")
-        place = data.find(key, place - 1 if found is None else found.end())
+def _texts(pattern: re.Pattern[bytes], data: bytes) -> Iterator[str]:
+    return (found.decode("utf-8", "replace") for found in pattern.findall(data))
 
 
 def _summaries(data: bytes) -> list[tuple[str, str]]:

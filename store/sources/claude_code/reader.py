@@ -134,6 +134,7 @@ class SessionReader(UnitReader):
         self._line_limit = line_limit
         self._sides: dict[str, FileStamp] = {}
         self._had_main: bool | None = None
+        self._searches = True
 
     def files(self) -> Collection[Transcript]:
         """Return the files of rows."""
@@ -183,6 +184,15 @@ class SessionReader(UnitReader):
             raise Changed
         self._had_main = has_main
         super().take(unit)
+
+    def outline(self, unit: Unit) -> list[SessionDraft]:
+        """Return the sessions as a first look tells them.
+
+        The beginnings of all other files of the folder, which tell forks of some versions, would
+        take a third of its time.
+        """
+        self._searches = False
+        return super().outline(unit)
 
     def sessions(self, unit: Unit) -> list[SessionDraft]:
         """Return the session and its subagents."""
@@ -256,7 +266,9 @@ class SessionReader(UnitReader):
         self, draft: SessionDraft, thread: Thread, rows: list[Row], transcript: Transcript
     ) -> None:
         """Say where the session comes from, and what may tell more of that."""
-        origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
+        origin = find_origin(
+            rows, self.session_id, self._neighbours, search=self._searches
+        ) if rows else None  # fmt: skip
         lacks = origin is not None and self._neighbours.lacks(origin.parent)
         missing = origin.parent if origin is not None and lacks else None
         self.wants = set(wanted_facts(self.session_id, rows, missing))
