@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 
 from store.replay.spans import Spans
 
@@ -94,16 +95,16 @@ class Axis:
             gone = own + (gone - own) * (length - own) / (short - own)
         return self._moments[place] + int(gone + 0.001)
 
-    def waits(self, *, skip: bool) -> list[tuple[float, float]]:
-        """Return where in the replay waits begin and end, ms from its begin.
+    def has_wait(self, start: int, end: int) -> bool:
+        """Return whether a wait lies between two moments, or goes on there.
 
         Args:
-            skip: Whether they are shortened.
+            start: Epoch ms.
+            end: Epoch ms, excluded.
         """
-        if skip:
-            return [(float(start), float(end)) for start, end in self._gaps]
-        return [(self.moment(start, skip=True) - self.begin, self.moment(end, skip=True)
-                 - self.begin) for start, end in self._gaps]
+        low, high = self.played(start, skip=True), self.played(end, skip=True)
+        place = bisect_right(self._gaps, low, key=itemgetter(1))
+        return place < len(self._gaps) and self._gaps[place][0] < high
 
     def reached(self, now: int) -> Axis:
         """Return the axis of a session that still runs: it ends now.

@@ -325,6 +325,10 @@ class Timeline:
         """Return the number of the turn at a moment, 0 before the first."""
         return bisect_right(self._turn_steps, at)
 
+    def has_turn(self, start: int, end: int) -> bool:
+        """Return whether a turn began between two moments, the second excluded."""
+        return bisect_left(self._turn_steps, start) < bisect_left(self._turn_steps, end)
+
     @property
     def turn_times(self) -> list[int]:
         """When each turn began; turns of one moment count once."""

@@ -534,3 +534,15 @@ async def test_from_the_log_a_text_grows_as_it_was_written(path: Path) -> None:
             [], ["One"], ["One two"], ["One two"], ["One two three four"],
             seen[5][0], seen[6][0], ["One"]]
         assert "Bash ma" in " ".join(seen[5][0]) and "late" in seen[6][0]
+
+
+async def test_far_jumps_in_a_session_of_many_parts(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(70))
+    async with replaying(path, size=(80, 24)) as replay:
+        view, seen = replay.screen.view, []
+        for key in ("end", "home", "end", "1", "9", "0", "8"):
+            await replay.press(key)
+            assert view.scroller.part < len(view.document), key
+            assert view.cursor == view.document.last_shown(), key
+            seen.append(len(view.document))
+        assert seen[0] == seen[2] == 350 and seen[1] == seen[5] == 1

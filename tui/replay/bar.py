@@ -79,22 +79,20 @@ def bar_cells(player: Player, timeline: Timeline, cells: int) -> list[Run]:
         timeline: Has the turns.
         cells: How many.
     """
-    marks, length = glyphs(), player.length
-    drawn = [marks.rule] * cells
-    for start, end in player.axis.waits(skip=player.skip):
-        low, high = _cell(start / length, cells), _cell(end / length, cells)
-        for cell in range(low, high + 1):
-            drawn[cell] = marks.dashed
-    ticks = {_cell(player.share_of(at), cells) for at in timeline.turn_times}
-    here = _cell(player.share, cells)
+    marks, axis, here = glyphs(), player.axis, _cell(player.share, cells)
+    steps = max(1, cells - 1)
+    edges = [axis.moment((cell - 0.5) / steps * player.length, skip=player.skip)
+             for cell in range(cells)]
+    edges.append(axis.finish + 1)
     runs: list[Run] = []
-    for cell, mark in enumerate(drawn):
-        played = cell <= here
+    for cell in range(cells):
+        played, stretch = cell <= here, (edges[cell], edges[cell + 1])
         if cell == here:
             runs.append((marks.running, "text bold"))
-        elif cell in ticks:
+        elif timeline.has_turn(*stretch):
             runs.append((marks.rail, "user bold" if played else "muted"))
         else:
+            mark = marks.dashed if axis.has_wait(*stretch) else marks.rule
             runs.append((mark, "assistant" if played else "faint"))
     return runs
 

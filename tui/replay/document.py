@@ -22,8 +22,10 @@ from tui.transcript.document import Document, Key
 from tui.transcript.item import Item, Setting
 from tui.transcript.layout import PartBlock
 from tui.transcript.measures import estimate, estimates
-from tui.transcript.skeleton import HIDDEN, UNSETTLED, Skeleton
+from tui.transcript.skeleton import EMPTY_INDEX, HIDDEN, UNSETTLED, Skeleton
 
+NEAR = 60
+"""Parts at the end whose rows are read before a moment is shown."""
 VERSIONS = 32
 """Parts whose versions are kept."""
 _NOTHING = Cut(0, (), (), (), 0)
@@ -257,27 +259,34 @@ class ReplayDocument(Document):
             return versions.at(self.at)
         return part_before(row, self.timeline.share(number, self.at), self.at)
 
-    def lacking_versions(self) -> list[int]:
-        """Return the parts that are open, and whose versions the log has and are not loaded."""
-        until = self._cut.until
-        places = {number: until + n for n, number in enumerate(self._numbers)}
-        found = [
-            number if number < until else places[number] for number in self._cut.open
-            if number not in self._versions and self.timeline.logged(number) is not None
-        ]  # fmt: skip
-        return found[-VERSIONS // 2:]
+    def missing_at(self, at: int) -> list[tuple[str, int, int]]:
+        """Return the rows that the end of what there is at a moment needs, for ``rows_of``."""
+        cut = self.timeline.cut(at)
+        parts = {*range(max(0, cut.until - NEAR), cut.until), *cut.beyond[-NEAR:],
+                 *cut.open[-VERSIONS:]}
+        spans: list[tuple[str, int, int]] = []
+        for message_id, index in map(self._whole.key, sorted(parts)):
+            known = index == EMPTY_INDEX or (message_id, index) in self._rows
+            if known and message_id in self._messages:
+                continue
+            if spans and spans[-1][0] == message_id:
+                spans[-1] = (message_id, spans[-1][1], index)
+            else:
+                spans.append((message_id, index, index))
+        return spans
 
-    def logged(self, part: int) -> Logged | None:
-        """Return where the log has a part's changes, None where it has none."""
-        return self.timeline.logged(self.number(part))
+    def missing_versions(self, at: int) -> list[tuple[int, PartRow, Logged]]:
+        """Return the parts whose versions in the log are needed at a moment, with their rows."""
+        found = []
+        for number in self.timeline.cut(at).open[-VERSIONS // 2:]:
+            logged, row = self.timeline.logged(number), self._rows.get(self._whole.key(number))
+            if number not in self._versions and logged is not None and row is not None:
+                found.append((number, row, logged))
+        return found
 
-    def whole_row(self, part: int) -> PartRow | None:
-        """Return the row that a part became, None where it is not loaded."""
-        return super().row(part)
-
-    def put_versions(self, part: int, versions: PartVersions) -> None:
-        """Take what a part was, event by event."""
-        self._versions.put(self.number(part), versions, 1)
+    def put_versions(self, number: int, versions: PartVersions) -> None:
+        """Take what a part was, event by event; by its number in the whole session."""
+        self._versions.put(number, versions, 1)
 
     def message_row(self, part: int) -> tuple[MessageRow, dict[str, Any]] | None:
         """Return the message of a part as it was, None where it is not loaded."""

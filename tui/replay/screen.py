@@ -21,7 +21,7 @@ from store.activity.states import OPEN_STATES
 from store.engine.database import Database
 from store.queries.inspection import PartDetail
 from store.queries.sessions import get
-from store.queries.transcript import Extent, Keyset, extent
+from store.queries.transcript import Extent, Keyset, extent, rows_of
 from store.replay.axis import Axis
 from store.replay.log import Change, changes_page, versions_of
 from store.replay.player import Player
@@ -274,7 +274,9 @@ class ReplayScreen(OwnServices, UpperScreen):
         async with self.placement.moving:
             before = ViewportSnapshot.of(self.view)
             self._take(loaded)
-            self._cut()
+            player = self.player
+            if player is not None:
+                self.document.show_at(player.at)
             before.restore(self.view)
         await self.show()
 
@@ -314,41 +316,46 @@ class ReplayScreen(OwnServices, UpperScreen):
         finally:
             self._tick_waits = False
 
-    def _cut(self) -> bool:
-        return self.player is not None and self.document.show_at(self.player.at)
-
     async def show(self) -> None:
-        """Show the moment that the player is at."""
-        view = self.view
+        """Show the moment that the player is at.
+
+        What it needs is read first: then cutting the document and moving the view is one step.
+        """
         async with self.placement.in_order() as same:
             if not same or self.player is None:
                 return
-            before = None if view.at_end else ViewportSnapshot.of(view)
+            at = self.player.at
+            await self._read_for(at)
             open_before = self._selected_is_open()
-            if self._cut() or before is None:
-                await self._load_versions()
-                view.changed()
-                if before is not None:
-                    before.restore(view)
-                await self.placement.arrive(view.step_to_end if before is None else view.stay,
-                                            sure=False)
+            await self._show_cut(at)
             if open_before or self._selected_is_open():
                 self.selected.again()
         self.update_headings()
         show_keys(self)
 
-    async def _load_versions(self) -> None:
-        """Read from the log what the parts were that are not complete at the moment."""
+    async def _read_for(self, at: int) -> None:
+        """Read the rows, and from the log the versions, that a moment needs."""
         reader, document = self.shown.reader, self.document
-        parts = document.lacking_versions()
-        if reader is None or not parts:
+        if reader is None:
             return
-        await reader.have(document, parts)
-        for part in parts:
-            row, logged = document.whole_row(part), document.logged(part)
-            if row is not None and logged is not None:
-                document.put_versions(part, await reader.store.read(
-                    versions_of, row, logged.first, logged.last))
+        spans = document.missing_at(at)
+        if spans:
+            document.put(*await reader.store.read(rows_of, spans))
+        for number, row, logged in document.missing_versions(at):
+            document.put_versions(number, await reader.store.read(
+                versions_of, row, logged.first, logged.last))
+
+    async def _show_cut(self, at: int) -> None:
+        view, document = self.view, self.document
+        before = None if view.at_end else ViewportSnapshot.of(view)
+        if not document.show_at(at) and before is not None:
+            return
+        if before is not None:
+            before.restore(view)
+        else:
+            view.step_to_end()
+        view.changed()
+        await self.placement.arrive(view.stay, sure=False)
 
     def _selected_is_open(self) -> bool:
         document = self.document
