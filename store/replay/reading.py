@@ -47,12 +47,16 @@ def timed_page(
     if not rows:
         return [], None
     last = rows[-1]
-    found = []
-    for row in rows:
-        outline = make(row[:12])
-        outline = outline._replace(created_at=number(outline.created_at))
-        found.append(Timed(outline, number(row[12]), number(row[13])))
+    if db.form.name == "own":
+        found = [Timed(make(row[:12]), row[12] or 0, row[13] or 0) for row in rows]
+    else:
+        found = [Timed(_with_number(make(row[:12])), number(row[12]), number(row[13]))
+                 for row in rows]
     return found, (last[2], last[0])
+
+
+def _with_number(outline: Outline) -> Outline:
+    return outline._replace(created_at=number(outline.created_at))
 
 
 class Answer(NamedTuple):

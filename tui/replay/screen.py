@@ -181,10 +181,13 @@ class ReplayScreen(OwnServices, UpperScreen):
         found, activity = await store.read(_state, row, self._clock())
         recording, after = Recording(), None
         while True:
-            page, after = await store.read(timed_page, row.id, after, PAGE)
-            recording.add(page)
+            after = await store.read(_add_page, recording, row.id, after)
             if after is None:
                 break
+            if self.player is None:
+                count = len(recording.skeleton.message_ids)
+                words = f"Reading the session… {count:,} messages"
+                self.header.show([Line([(words, "muted")])])
         recording.add_queued()
         await self._read_log(store, row.id)
         if not await store.read(lambda _db: self._finished(recording)):
@@ -638,6 +641,14 @@ class ReplayScreen(OwnServices, UpperScreen):
             await self.folds.turn_run(part)
         elif event.fold and event.fold != "child":
             await self.folds.fold(part)
+
+
+def _add_page(
+    db: Database, recording: Recording, session_id: str, after: Keyset | None
+) -> Keyset | None:
+    page, after = timed_page(db, session_id, after, PAGE)
+    recording.add(page)
+    return after
 
 
 def _state(db: Database, row: SessionRow, now: int) -> tuple[Extent, Activity]:
