@@ -70,6 +70,27 @@ def put(place: Place, odd: Any) -> bool:
     return True
 
 
+def value_at(place: Place) -> Any:
+    """What a place holds; None where that is no JSON."""
+    if place.table is not None:
+        database = sqlite3.connect(place.file)
+        (value,) = database.execute(
+            f'SELECT "{place.table[1]}" FROM "{place.table[0]}" WHERE rowid = ?', (place.line,)
+        ).fetchone()
+        database.close()
+        steps = place.steps[1:]
+        value = json.loads(value) if place.steps else value
+    elif place.file.suffix in (".json", ".jsonl"):
+        text = place.file.read_text("utf-8", "surrogateescape")
+        value = json.loads(text.split("\n")[place.line] if place.line >= 0 else text)
+        steps = place.steps
+    else:
+        return None
+    for step in steps:
+        value = value[step]
+    return value
+
+
 def _changed(text: str, steps: tuple[Step, ...], odd: Any) -> str:
     record = json.loads(text)
     if not steps:

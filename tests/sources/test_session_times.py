@@ -16,7 +16,7 @@ from store.sources.base.odd_times import DAY_MS
 from store.sources.base.values import utc_ms
 from store.sync.prepared import prepare
 from store.sync.session_rows import PreparedSession
-from tests.sources.odd_values import Place, places, put
+from tests.sources.odd_values import Place, places, put, value_at
 from tests.sources.samples import SAMPLES, Sample, path_of
 
 AT = 1_795_800_000_000
@@ -94,27 +94,6 @@ class Copy(NamedTuple):
             for unit in source.units(self.root, [])
             for draft in source.read(self.root, unit).sessions
         }
-
-
-def value_at(place: Place) -> Any:
-    """What a place holds; None where that is no JSON."""
-    if place.table is not None:
-        database = sqlite3.connect(place.file)
-        (value,) = database.execute(
-            f'SELECT "{place.table[1]}" FROM "{place.table[0]}" WHERE rowid = ?', (place.line,)
-        ).fetchone()
-        database.close()
-        steps = place.steps[1:]
-        value = json.loads(value) if place.steps else value
-    elif place.file.suffix in (".json", ".jsonl"):
-        text = place.file.read_text("utf-8", "surrogateescape")
-        value = json.loads(text.split("\n")[place.line] if place.line >= 0 else text)
-        steps = place.steps
-    else:
-        return None
-    for step in steps:
-        value = value[step]
-    return value
 
 
 def impossible(place: Place) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from store.conversation.outcomes import outcome_of
 from store.sync.targets import Target
 from tests.sources.codex_lines import Lines, read_one, thread_id
-from tests.sources.samples import FIRST, path_of
+from tests.sources.odd_values import places, put, value_at
+from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
 
 WORD = "postponed-by-moon"
 
@@ -68,3 +70,60 @@ def test_how_a_call_of_codex_ended(tmp_path: Path) -> None:
     assert (ended.word, ended.status) == (WORD, "ended")
 
 
+
+
+SHOWN = ("gemini", "cursor", "continue", "goose", "kiro", "kimi", "amp", "qwen", "droid", "zed",
+         "openhands", "crush", "llm", "hub", "lionagi", "opencode", "pi", "vibe", "gptme",
+         "langgraph", "openai-agents")  # fmt: skip
+"""Kinds whose records and parts of an unknown type are shown as they are."""
+TELLING = ("type", "role", "kind", "status", "state")
+ELSEWHERE = {"engine call"}
+"""What is said by another record too, in other words."""
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from texts_in(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def shown(sample: Sample, root: Path) -> dict[str, set[str]]:
+    """All texts of each session."""
+    source = type(sample.target().source)()
+    return {
+        draft.source_id: {text for message in draft.messages for part in message.parts
+                          for text in texts_in(part.data)}
+        for unit in source.units(root, []) for draft in source.read(root, unit).sessions
+    }  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_an_unknown_word_loses_no_session_and_no_text(sample: Sample, tmp_path: Path) -> None:
+    """Each field that tells records, parts and states apart holds a new word in turn."""
+    root = path_of(sample.copied(tmp_path))
+    whole, wrong = shown(sample, root), []
+    said = {text for texts in whole.values() for text in texts if " " in text and "\n" not in text}
+    for place in places(root if root.is_dir() else root.parent):
+        field = place.steps[-1] if place.steps else place.table and place.table[1]
+        if field not in TELLING or not isinstance(value_at(place), str):
+            continue
+        body = place.file.read_bytes()
+        try:
+            if not put(place, WORD):
+                continue
+            now = shown(sample, root)
+        finally:
+            place.file.write_bytes(body)
+        # A trajectory is known by its beginning.
+        lost = [] if sample.kind == "swe-agent" else list(whole.keys() - now.keys())
+        if sample.kind in SHOWN:
+            there = "\0".join(text for texts in now.values() for text in texts)
+            quoted = (text for text in said if json.dumps(text)[1:-1] not in there)
+            lost += [text for text in quoted if text not in there and text not in ELSEWHERE]
+        wrong += [(place, lost)] if lost else []
+    assert wrong == []

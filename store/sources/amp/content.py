@@ -99,7 +99,12 @@ def settle(part: PartDraft, run: dict[str, Any], at: int, record: int) -> None:
     else:
         error = run.get("error")
         words = mapping(error).get("message", error if isinstance(error, str) else None)
-        status = "interrupted" if said.startswith("cancel") else "error"
+        stopped = said.startswith("cancel")
+        status = "interrupted" if stopped else "error"
+        shown = result if result is not None else progress.get("output", progress)
+        if said != "error" and not stopped and shown:
+            settle_call(part, "ok", _output(shown), at, record, {**extra, "word": said})
+            return
         text = string(words) or string(run.get("reason")) or said
         settle_call(part, status, text, at, record, extra)
 

@@ -126,7 +126,7 @@ class _History:
         if summary is not None and role == "assistant" and _text(message) == summary:
             self._compact(f"{place}", summary, record)
             return
-        if role == "assistant":
+        if role == "assistant" or item.get("toolCallStates") or message.get("toolCalls"):
             self._answer(place, item, message, record)
         elif role == "user":
             parts = [*_contents(message, self._at, record), *_contexts(item, self._at, record)]
@@ -272,6 +272,8 @@ def _settle(part: PartDraft, state: dict[str, Any], record: int) -> None:
         code = rest.partition(")")[0]
         if found and code.isdecimal() and len(code) < 10:
             extra["exit_code"] = int(code)
+    elif said not in ("", "calling") and text:
+        status, extra["word"] = "ok", said
     if status is not None:
         settle_call(part, status, text, part.updated_at, record, extra)
 

@@ -20,6 +20,12 @@ _CALLS = ("toolInvocationSerialized", "toolInvocation")
 _QUIET = ("undoStop", "prepareToolInvocation", "codeblockUri", "mcpServersStarting")
 """Marks without words; a block of code that is an edit is in the edit too."""
 _EDITS = ("textEditGroup", "notebookEditGroup")
+_NAMED = (
+    "progressMessage", "progressTaskSerialized", "confirmation", "elicitationSerialized",
+    "questionCarousel", "command", "warning", "multiDiffData", "hook", "workspaceEdit",
+    "treeData", "extensions", "pullRequest",
+)  # fmt: skip
+"""Kinds whose words say all; of others the whole is shown."""
 _TOLD = ("content", "message", "title", "value")
 _DENIED, _SKIPPED = 0, 5
 _SUFFIX = "__vscode-"
@@ -126,7 +132,8 @@ class _Response:
             self._calls.append((part, item))
             self.parts.append(part)
             return
-        told = next((said for key in _TOLD if (said := words(item.get(key)))), None)
+        known = kind in _NAMED
+        told = next((said for key in _TOLD if known and (said := words(item.get(key)))), None)
         rest = {key: value for key, value in item.items() if key != "kind"}
         self.parts.append(data_part("event", {"name": kind, "details": told or rest}, self._at))
 

@@ -20,6 +20,7 @@ Contents = Callable[[str], str | None]
 """Returns the text of a file before or after an edit by its key; None where it is not there."""
 _OPEN = frozenset({"loading", "running", "started", "pending", "queued", "streaming"})
 _STOPPED = frozenset({"cancelled", "canceled", "rejected", "aborted"})
+_ENDED = frozenset({"completed", "error"})
 _SHOWN = ("output", "contents", "content", "text", "message")
 _PATHS = ("relativeWorkspacePath", "targetFile", "target_file", "path", "file_path")
 
@@ -48,7 +49,10 @@ def part_of(
     result, status = decoded(former.get("result")), string(former.get("status")) or ""
     rejected = former.get("userDecision") == "rejected" or mapping(result).get("rejected") is True
     extra: dict[str, Any] = {"status": "ok"}
-    if status == "error":
+    unknown = status not in _OPEN | _STOPPED | _ENDED
+    if unknown and status:
+        extra["word"] = status
+    if status == "error" or (unknown and result is None and former.get("error")):
         extra["status"] = "error"
         state, words = "output-error", _error(former, result)
     elif rejected and status not in _OPEN:

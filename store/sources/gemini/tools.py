@@ -47,7 +47,9 @@ def call_part(
         responses = _responses(call.get("result"))
         _settle(part, status, responses, call, ended)
     elif call.get("result"):
-        _settle(part, "success", _responses(call["result"]), call, ended)
+        responses = _responses(call["result"])
+        failed = any("error" in mapping(one.get("response")) for one in responses)
+        _settle(part, "error" if failed else "success", responses, call, ended)
     if string(status) and status not in _WORDS:
         metadata = part.data.setdefault("resultProviderMetadata", {})
         metadata.setdefault("backscroll", {})["word"] = status

@@ -132,7 +132,10 @@ def settle(part: PartDraft, block: dict[str, Any], at: int, record: int) -> None
     structured = mapping(value).get("structuredContent")
     extra = {} if structured is None else {"structured": structured}
     status, shown = "ok", _output(blocks, text)
-    if result.get("status") == "error":
+    given = string(result.get("status"))
+    if given not in (None, "success", "error"):
+        extra["word"] = given
+    if given == "error" or (value is None and result.get("error") is not None):
         status, shown = "error", str(result.get("error") or "")
     elif text.startswith(_DECLINED):
         status, shown = "denied", text
@@ -149,8 +152,8 @@ def _output(blocks: list[dict[str, Any]], text: str) -> Any:
     A text may stand twice, for the model and for the reader.
     """
     images = [each for each in blocks if each.get("type") == "image"]
-    if not images:
-        for_reader = [each for each in blocks if each.get("type") == "text"]
+    for_reader = [each for each in blocks if each.get("type") == "text"]
+    if not images and len(for_reader) == len(blocks):
         texts = list(dict.fromkeys(map(words, for_reader)))
         return "\n".join(texts) if len(texts) < len(for_reader) else text
     return [

@@ -35,6 +35,12 @@ _ORIGINS = {
     "cron_missed": "notification",
 }  # fmt: skip
 _COMMANDS = ("skill_activation", "plugin_command")
+_BESIDE = frozenset({
+    "agent", "config", "file_history", "full_compaction", "interaction", "llm", "mcp", "metadata",
+    "permission", "plan_mode", "plugin", "profile", "prompt", "runtime", "session", "subagent",
+    "swarm_mode", "token_counting", "tools", "turn", "usage",
+})  # fmt: skip
+"""First words of records that say nothing which other records do not say better."""
 _CODE = re.compile(r"\[([\w.-]{1,80})\] (.+)", re.S)
 """How a step says which error ended it."""
 _TASK, _TYPED_COMMAND, _SUMMARY = "subagent", "user-slash", "compaction_summary"
@@ -127,7 +133,17 @@ class Messages:
         self.taken = len(records)
 
     def _keep(self, record: Record, at: int) -> None:
-        self._quiet.append(record.number)
+        """Keep the record of what is beside a talk; show what a newer program writes."""
+        kind = str(record.data.get("type"))
+        if kind.partition(".")[0] in _BESIDE or kind == "context.undone":
+            self._quiet.append(record.number)
+            return
+        rest = {key: value for key, value in record.data.items() if key not in ("type", "time")}
+        self._show(record, kind, rest, at)
+
+    def _show(self, record: Record, name: str, details: dict[str, Any], at: int) -> None:
+        part = data_part("event", {"name": name, "details": details}, at, record.number)
+        self._add(MessageDraft(self._name(record, None), "system", at, at, {}, [part]), record)
 
     def _name(self, record: Record, given: object) -> str:
         name = string(given)
@@ -209,7 +225,7 @@ class Messages:
         elif kind == "step.end":
             self._end_step(record, event, at)
         else:
-            self._keep(record, at)
+            self._show(record, str(kind), event, at)
 
     def _begin_step(self, record: Record, name: object, at: int) -> MessageDraft:
         draft = MessageDraft(self._name(record, name), "assistant", at, at)

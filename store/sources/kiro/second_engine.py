@@ -185,6 +185,8 @@ class _Lines:
                 self._result(mapping(value), record)
             elif block.get("kind") == "text" and isinstance(value, str):
                 self._steer(value, name, record)
+            else:
+                self._event(string(block.get("kind")) or "block", value, record)
 
     def _result(self, result: dict[str, Any], record: int) -> None:
         content = result.get("content")
