@@ -587,13 +587,14 @@ def _saved(db: Database, places: Places) -> Iterator[Checkpoint]:
 
 
 def _checkpoints(db: Database, places: Places) -> Iterator[Checkpoint]:
+    sql, noted, restored = db.sql, "'\"checkpoint\"'", "'\"restore_point\"'"
     turns = {place.message_id: place for place in places.messages}
     rows = db.connection.execute(
         "SELECT m.id, NULL, m.created_at, m.metadata_json FROM chat_messages m"
-        " WHERE m.session_id = $1 AND m.metadata_json LIKE '%checkpoint%'"
+        f" WHERE m.session_id = $1 AND {sql.contains('m.metadata_json', noted)}"
         " UNION ALL SELECT m.id, p.id, p.created_at, p.data_json FROM chat_messages m"
         " JOIN chat_parts p ON p.message_id = m.id"
-        " WHERE m.session_id = $1 AND p.data_json LIKE '%restore_point%' ORDER BY 3, 1, 2",
+        f" WHERE m.session_id = $1 AND {sql.contains('p.data_json', restored)} ORDER BY 3, 1, 2",
         {"1": places.session_id},
     ).fetchall()
     for message_id, part_id, at, body in rows:

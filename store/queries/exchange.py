@@ -96,14 +96,14 @@ def _rows(
         own: What its source calls it; of other sessions, messages that name one of these.
         kind: The kind of its source.
     """
-    noted = ("m.metadata_json LIKE '%\"sender\"%' OR m.metadata_json LIKE '%\"recipient\"%'"
-             " OR m.metadata_json LIKE '%\"channel\"%'")
+    sql, column = db.sql, "m.metadata_json"
+    noted = " OR ".join(sql.contains(column, f"'\"{key}\"'") for key in _KEYS)
     statements: list[tuple[str, dict[str, Any]]] = [
         (f"m.session_id = $1 AND ({noted})", {"1": session_id})]
     for name in sorted(own) if isinstance(kind, str) else ():
         statements.append((
             "m.session_id IN (SELECT s.id FROM chat_sessions s WHERE s.id <> $1"
-            f" AND {db.form.source_kind('s')} = $2) AND instr(m.metadata_json, $3)",
+            f" AND {db.form.source_kind('s')} = $2) AND {sql.contains(column, '$3')}",
             {"1": session_id, "2": kind, "3": name}))
     found: dict[str, tuple[str, str, int, dict[str, Any]]] = {}
     for condition, values in statements:
@@ -121,11 +121,11 @@ def _rows(
 
 def _beginnings(db: Database, ids: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
+    given = db.sql.texts("$1", "given")
     for start in range(0, len(ids), _IDS_PER_QUERY):
         for message, kind, words in db.connection.execute(
-            "SELECT p.message_id, p.type, CASE WHEN json_valid(p.data_json) THEN"
-            f" substr(json_extract(p.data_json, '$.text'), 1, {WORDS}) END FROM chat_parts p"
-            " WHERE p.message_id IN (SELECT value FROM json_each($1))"
+            f"SELECT p.message_id, p.type, substr({db.sql.fact('p.data_json', 'text')}, 1, {WORDS})"
+            f" FROM chat_parts p WHERE p.message_id IN (SELECT value FROM {given})"
             ' ORDER BY p.message_id, p."index"', {"1": array_of(ids[start:start + _IDS_PER_QUERY])},
         ):
             said = text(words) or text(kind) or ""
@@ -137,10 +137,11 @@ def _names(db: Database, ids: set[str]) -> dict[str, str]:
     """Return the titles of the sessions that a source calls by some ids, or their branches'."""
     source_id, branch_id = db.form.source_id("s"), db.form.fact("s", "backscroll.branch.id")
     branch = db.form.fact("s", "backscroll.branch.name")
+    given = db.sql.texts("$1", "given")
     rows = db.connection.execute(
         f"SELECT {source_id}, {branch_id}, {branch}, {db.form.title('s')} FROM chat_sessions s"
-        f" WHERE {source_id} IN (SELECT value FROM json_each($1))"
-        f" OR {branch_id} IN (SELECT value FROM json_each($1))",
+        f" WHERE {source_id} IN (SELECT value FROM {given})"
+        f" OR {branch_id} IN (SELECT value FROM {given})",
         {"1": array_of(sorted(filter(None, ids)))},
     ).fetchall()
     titles = {text(own) or "": text(title) for own, _, _, title in rows}

@@ -13,6 +13,7 @@ import pytest
 from store.demo import make_demo
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
+from store.files.history import checkpoints_of
 from store.language.query import parse
 from store.queries import (
     activities,
@@ -22,6 +23,7 @@ from store.queries import (
     context_usage,
     counting,
     details,
+    exchange,
     inspection,
     known_values,
     lineage,
@@ -56,6 +58,7 @@ QUERIES = (
     "tag:bug", "label:a", "workspace:/w*", "id:ses_0", "is:starred", "is:fork", "is:subagent",
     "is:archived", "is:hidden", "is:running", "is:idle", "cost:>0.1", "tokens:<1000",
     "before:2026-11-01", "after:2026-11-01", "-agent:codex", "fix", "-fix agent:codex",
+    "status:failed", "-status:completed", "project:harbour", "account:ada",
 )  # fmt: skip
 
 
@@ -184,7 +187,8 @@ OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
     sessions.get, context.context_ids, context_of, transcript.outline_page, transcript.children,
     transcript.last_usage, transcript.extent, lineage.family, lineage.siblings, lineage.root_of,
     details.overview, details.timeline, touches.touches, tree_facts.labels_of,
-    tree_facts.last_message, user_marks.user_marks, originals.attachments,
+    tree_facts.last_message, user_marks.user_marks, originals.attachments, exchange.exchange,
+    user_marks.starred_by_source, checkpoints_of,
     lambda db, name: sessions.resolve(db, name[:24]),
     lambda db, name: messages.page(db, name, limit=999),
     lambda db, name: messages.page(db, name, limit=20, shown_only=True),

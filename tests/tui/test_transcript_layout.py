@@ -9,12 +9,14 @@ import pytest
 
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
+from store.text.figures import moment
 from tests.tui.seeded import START, text, tool
 from tui.kit.lines import width_of
 from tui.transcript.item import Around, Item, Setting
 from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED
 from tui.transcript.strips import setting_for
+from tui.words.messages import clock_time
 
 
 def block_of(
@@ -65,6 +67,21 @@ def test_a_head_names_another_agent_and_what_its_agent_keeps() -> None:
     call = tool("Edit", {"file_path": "a"}, "ok")
     call["resultProviderMetadata"] = {"backscroll": {"restore_point": "point"}}
     assert "checkpoint" in shown(block_of(call))[0]
+
+
+@pytest.mark.parametrize(("later", "told"), [
+    (0, ""), (999, ""), (60_000, clock_time(START + 60_000)),
+    (90_000_000, moment(START + 90_000_000)[:16]),
+])
+def test_an_event_shows_its_own_time_where_it_came_later(later: int, told: str) -> None:
+    data = {"type": "data-event", "data": {"name": "signal NodeStarted", "details": {"op": "1"}}}
+    at = START + later
+    row = PartRow("prt_1", "msg_1", "ses_1", 0, "data-event", json.dumps(data), None, None, at, at)
+    message = MessageRow("msg_1", "ses_1", "assistant", "{}", None, START, START)
+    setting = Setting(width=70, measure=60)
+    (line,) = lay_out(Item(row, message, data, {}, Around(gap=False)), setting).lines
+    assert line.text == "▸ signal NodeStarted  op: 1"
+    assert "".join(text for text, _ in line.right) == told
 
 
 def test_an_answer_is_markdown_with_facts_of_its_message() -> None:

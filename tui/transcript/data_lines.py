@@ -17,6 +17,7 @@ from store.conversation.data_parts import (
 )
 from store.conversation.readable import media_line
 from store.text.diffs import tally
+from store.text.figures import moment
 from store.text.stored_json import as_dict, as_list, readable_json
 from tui.kit import diff
 from tui.kit.glyphs import glyphs
@@ -26,7 +27,7 @@ from tui.kit.text import clean, one_line, one_row
 from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.item import Item, Setting
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
-from tui.words.messages import clock_time
+from tui.words.messages import clock_time, same_day
 
 LATER_MS = 1_000
 """An event that is so much later than its message shows its own time."""
@@ -136,7 +137,8 @@ def _event(item: Item, setting: Setting) -> Laid:
     at = item.row.created_at if item.row is not None else 0
     if at - item.message.created_at >= LATER_MS:
         line = laid[0][0]
-        line.right = [(clock_time(at), "faint")]
+        same = same_day(at, item.message.created_at)
+        line.right = [(clock_time(at) if same else moment(at)[:16], "faint")]
         line.runs = cut(line.runs, max(8, setting.width - width_of(line.right) - 2))
     return laid
 
