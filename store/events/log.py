@@ -19,6 +19,8 @@ Progress = Callable[[int, int], None]
 AT_ONCE_S = 0.2
 """Seconds that snapshots may keep other writers waiting."""
 _PAGE = 200
+_FIRST = -(1 << 63)
+"""Below the number of every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +139,10 @@ def switch_on(
     require_own(db)
     was_off = in_transaction(db, _begin, clock())
     (total,) = db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
-    done, after = 0, ""
-    while found := _without_snapshot(db.file, after):
-        ends = time.monotonic() + AT_ONCE_S
-        number = in_transaction(db, _snapshots, found, clock(), ends)
-        done, after = done + number, found[number - 1]
-        progress(done, total)
+    (done_to,) = db.connection.execute("SELECT done_to FROM event_log").fetchone()
+    place = _Place(done_to)
+    while in_transaction(db, _snapshots, place, clock(), time.monotonic() + AT_ONCE_S):
+        progress(place.done, total)
     in_transaction(db, _complete, clock())
     return was_off
 
@@ -161,7 +161,7 @@ def _begin(db: Database, now: int) -> bool:
     put_triggers(connection)
     connection.execute("DELETE FROM event_log")
     connection.execute(
-        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, ?, 0 FROM events",
+        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, NULL, ?, 0 FROM events",
         (sql.VERSION, now))
     return state is None or not state.is_on
 
@@ -182,26 +182,60 @@ def drop_triggers(connection: sqlite3.Connection) -> None:
         connection.execute(f'DROP TRIGGER "{name}"')
 
 
-def _without_snapshot(connection: sqlite3.Connection, after: str) -> list[str]:
-    """Return sessions that were neither made nor snapshotted since the log was switched on.
+@dataclass(slots=True)
+class _Place:
+    """How far the snapshots are.
+
+    Attributes:
+        session: The last session that was begun; None before the first one.
+        part: The row of the last part of it; None where it is done.
+        done: How many sessions are done.
+    """
+
+    session: str | None
+    part: int | None = None
+    done: int = 0
+
+
+def _snapshots(db: Database, place: _Place, now: int, ends: float) -> bool:
+    """Add snapshots until the time is over; returns whether some are left.
+
+    What changes in a session meanwhile is logged, and rows that come later have it.
 
     Args:
-        connection: The library.
-        after: The id that the last one had.
+        db: The library, in a transaction.
+        place: How far they are; it goes on.
+        now: Epoch ms.
+        ends: When the time is over, by ``time.monotonic``.
     """
-    return [row[0] for row in connection.execute(
-        "SELECT id FROM chat_sessions s WHERE id > ? AND NOT EXISTS (SELECT 1 FROM events e"
-        " WHERE e.stream_id = s.id AND e.kind IN ('session.snapshot', 'session.created')"
-        " AND e.id >= (SELECT first_id FROM event_log)) ORDER BY id LIMIT ?", (after, _PAGE))]
-
-
-def _snapshots(db: Database, sessions: Sequence[str], now: int, ends: float) -> int:
-    """Add snapshots until the time is over; returns for how many sessions."""
-    for number, session in enumerate(sessions, 1):
-        snapshot(db.file, session, now)
+    connection = db.file
+    while True:
+        if place.part is None:
+            found = connection.execute(
+                sql.WITHOUT_SNAPSHOT, {"after": place.session}).fetchone()
+            if found is None:
+                return False
+            place.session, place.part = found[0], _FIRST
+            for statement in sql.SNAPSHOT:
+                connection.execute(statement, {"session": place.session, "at": now})
+        elif (last := _snapshot_parts(connection, place.session, place.part, now)) is not None:
+            place.part = last
+        else:
+            connection.execute("UPDATE event_log SET done_to = ?", (place.session,))
+            place.part, place.done = None, place.done + 1
         if time.monotonic() > ends:
-            return number
-    return len(sessions)
+            return True
+
+
+def _snapshot_parts(
+    connection: sqlite3.Connection, session: str | None, after: int, now: int
+) -> int | None:
+    """Add some parts of a session to its events; returns the row of the last one, or None."""
+    page = {"session": session, "after": after, "most": _PAGE, "at": now}
+    (last,) = connection.execute(sql.LAST_PART, page).fetchone()
+    if last is not None:
+        connection.execute(sql.SNAPSHOT_OF_PARTS, page)
+    return None if last is None else int(last)
 
 
 def snapshot(connection: sqlite3.Connection, session: str, now: int) -> None:
@@ -214,6 +248,9 @@ def snapshot(connection: sqlite3.Connection, session: str, now: int) -> None:
     """
     for statement in sql.SNAPSHOT:
         connection.execute(statement, {"session": session, "at": now})
+    after: int | None = _FIRST
+    while after is not None:
+        after = _snapshot_parts(connection, session, after, now)
 
 
 def _complete(db: Database, now: int) -> None:

@@ -29,7 +29,8 @@ class Event:
         message_id: The message that it is about, also of a part; None for the session.
         part_index: The part's position in its message; None for others, or where an event
             before the log began had it.
-        payload: What the row has now in the columns that changed. Empty for deletions.
+        payload: What the row has now in the columns that changed. Empty for deletions. Without
+            a text that grew while the log was being switched on, of which it has only the end.
         session_id: The session.
         part_id: The part.
         logged_at: When it was written, epoch ms.
@@ -182,7 +183,8 @@ class _Reader:
             table = _table_of(message, part)
             payload = {
                 column: _plain(values[column]) for place, column in _PLACES[table]
-                if is_whole or _integer(changed) >> place & 1}
+                if (is_whole or _integer(changed) >> place & 1)
+                and (column != "data_json" or values[column] is not None)}
         moment = values["created_at"] if is_whole else values["updated_at"]
         return Event(
             at=_integer(at if moment is None else moment), seq=_integer(seq), kind=name,
@@ -208,6 +210,8 @@ class _Reader:
             return None
         if kept is not None:
             before = self._texts.get(part) or self._earlier_text(connection, row)
+            if before is None:
+                return None  # It grew before the log had it.
             data = grown(before, data, *_growth(row[8:11]))
         self._texts.pop(part, None)
         self._texts[part] = data
@@ -222,7 +226,10 @@ class _Reader:
             f"(changed IS NULL OR changed & {_DATA})", until="kept IS NULL")
         text: Value = None
         for *growth, data in reversed(texts):
-            text = data if growth[0] is None else grown(text, data, *_growth(growth))
+            if growth[0] is None:
+                text = data
+            elif text is not None:
+                text = grown(text, data, *_growth(growth))
         return text
 
     def _before(

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS event_log (
     is_on       INTEGER NOT NULL,
     complete    INTEGER NOT NULL,
     first_id    INTEGER NOT NULL,
+    done_to     TEXT,
     switched_at INTEGER NOT NULL,
     trimmed_at  INTEGER NOT NULL
 );
@@ -62,8 +63,8 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE UNIQUE INDEX IF NOT EXISTS events_stream ON events(stream_id, seq);
 """
 """``event_log`` has one row. ``complete``: every session has its snapshot since the log was
-switched on; ``first_id``: the first event since then; ``trimmed_at``: when old events were last
-cut, 0 for never.
+switched on, ``done_to`` the last one by its id; ``first_id``: the first event since then;
+``trimmed_at``: when old events were last cut, 0 for never.
 
 ``events``: ``stream_id`` is the session, ``at`` the time of the write in epoch ms. ``changed`` is
 NULL where the event has the whole row, else bit n is set for the n-th column of the contract's
@@ -280,10 +281,24 @@ SNAPSHOT = (
     _snapshot("chat_sessions", "session", "chat_sessions r WHERE r.id = :session", "r.id"),
     _snapshot("chat_messages", "message", "chat_messages r WHERE r.session_id = :session",
               "r.created_at, r.id"),
-    _snapshot("chat_parts", "part", "chat_parts r LEFT JOIN chat_messages m ON m.id = r.message_id"
-              " WHERE r.session_id = :session", 'm.created_at, m.id, r."index", r.id'),
 )  # fmt: skip
-"""Statements that add the rows of ``:session`` as events, the session's first, at ``:at``."""
+"""Statements that add the rows of ``:session`` and its messages as events, at ``:at``."""
+
+_PAGE_OF_PARTS = (
+    "chat_parts WHERE session_id = :session AND rowid > :after ORDER BY rowid LIMIT :most"
+)
+SNAPSHOT_OF_PARTS = _snapshot(
+    "chat_parts", "part", f"(SELECT rowid AS number, * FROM {_PAGE_OF_PARTS}) r", "r.number")
+"""The statement that adds ``:most`` parts of the session after the row ``:after`` as events."""
+LAST_PART = f"SELECT max(number) FROM (SELECT rowid AS number FROM {_PAGE_OF_PARTS})"
+"""The statement for the last row that the one before adds."""
+
+WITHOUT_SNAPSHOT = (
+    "SELECT id FROM chat_sessions s WHERE (:after IS NULL OR id > :after) AND NOT EXISTS"
+    " (SELECT 1 FROM events e WHERE e.stream_id = s.id AND e.kind = 'session.created'"
+    " AND e.id >= (SELECT first_id FROM event_log)) ORDER BY id LIMIT 1"
+)
+"""The statement for the next session that existed when the log was switched on."""
 
 DELETED = (
     "INSERT INTO events(stream_id, seq, at, kind)"

@@ -56,7 +56,7 @@ def test_an_older_library_migrates_with_its_log(tmp_path: Path, version: int) ->
         for statement in schema.statements(sql.TABLES):
             older.execute(statement)
         put_triggers(older)
-        older.execute("INSERT INTO event_log VALUES (?, 1, 1, 1, 1, 0)", (sql.VERSION,))
+        older.execute("INSERT INTO event_log VALUES (?, 1, 1, 1, NULL, 1, 0)", (sql.VERSION,))
         older.execute("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
                       " VALUES ('ses_1', 'a', '{}', 1, 1)")
     path.chmod(0o600)

@@ -195,7 +195,8 @@ def test_switching_on_goes_on_where_it_was_interrupted(db: Database) -> None:
         session(db, f"ses_{number}")
 
     def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
+        if done == 3:
+            raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("store.events.log.AT_ONCE_S", -1)
@@ -210,7 +211,23 @@ def test_switching_on_goes_on_where_it_was_interrupted(db: Database) -> None:
     state = log_state(db)
     assert state and state.tells_all
     assert kinds(db, "ses_0") == ["session.snapshot", "session.updated"]
+    assert kinds(db, "ses_4") == ["session.updated", "session.snapshot"]
     assert differing(db) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_others_write_while_it_is_switched_on(
+    db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("store.events.log.AT_ONCE_S", -1)
+    monkeypatch.setattr("store.events.log._PAGE", 2)
+    changes = Changes(db.file, random.Random(seed))
+    for _ in range(80):
+        changes.change()
+    switch_on(db, progress=lambda done, total: changes.change())
+    assert differing(db) == []
+    for name in db.connection.execute("SELECT DISTINCT stream_id FROM events").fetchall():
+        assert list(events_of(db, *name))
 
 
 def test_off_and_on_again(db: Database) -> None:
