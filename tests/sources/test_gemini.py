@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -435,20 +437,28 @@ def test_restore_points_are_named_by_their_calls(tmp_path: Path) -> None:
     assert "restore_point" not in extra(call(draft, "d"))
 
 
-@pytest.mark.parametrize(("tool", "waits"), [
-    ("write_file", True), ("replace", True), ("read_file", False), ("list_directory", False),
-])  # fmt: skip
-def test_sessions_that_edit_files_wait_for_restore_points(
-    tmp_path: Path, tool: str, waits: bool
-) -> None:
+def test_a_restore_point_concerns_the_sessions_of_its_time(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    made = {"id": "c", "name": tool, "args": {"file_path": "/w/a.txt"}, "status": "success",
-            "timestamp": at(9), "result": []}  # fmt: skip
-    session(tmp_path, meta(), gemini("g", "", 7, toolCalls=[made]))
+    made = {"id": "c", "name": "write_file", "args": {"file_path": "/w/a.txt"},
+            "status": "success", "timestamp": at(9), "result": []}  # fmt: skip
+    now = session(tmp_path, meta(), gemini("g", "", 7, toolCalls=[made]))
+    written = datetime.fromisoformat("2026-11-27T10:00:20+00:00").timestamp()
+    os.utime(now, (written, written))
+    other = now.with_name("session-2026-11-20T10-00-bbbbbbbb.jsonl")
+    other.write_text(now.read_text().replace(SID, "bbbbbbbb" + SID[8:]))
+    earlier = datetime.fromisoformat("2026-11-20T11:00:00+00:00").timestamp()
+    os.utime(other, (earlier, earlier))
     source = GeminiSource()
-    (unit,) = source.units(root(tmp_path), [])
-    looked = [one.path for one in source.read(root(tmp_path), unit).looked]
-    assert (str(folder / "checkpoints") in looked) == waits
+    before = {unit.key: unit.stamps for unit in source.units(root(tmp_path), [])}
+    (folder / "checkpoints").mkdir()
+    point = folder / "checkpoints" / "2026-11-27T10-00-08_000Z-a.txt-write_file.json"
+    point.write_text("{}")
+    moved = [unit for unit in source.units(root(tmp_path), []) if before[unit.key] != unit.stamps]
+    assert [unit.key for unit in moved] == [f"{folder.name}/{SID[:8]}"]
+    listed = source.units_at(root(tmp_path), [str(point)]) or []
+    assert [unit for unit in listed if before[unit.key] != unit.stamps] == moved
+    (draft,) = source.read(root(tmp_path), moved[0]).sessions
+    assert extra(call(draft, "c"))["restore_point"] == point.name
 
 
 def test_secrets_beside_the_sessions_are_not_opened(

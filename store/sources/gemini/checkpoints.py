@@ -9,9 +9,11 @@ Source: the Gemini CLI format page, section 4.1.
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from store.sources.base.drafts import AttachmentDraft, MessageDraft, SessionDraft
@@ -26,13 +28,23 @@ _SAVED = re.compile(r"checkpoint-(.+)\.json")
 _TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S.*?)\s*$")
 _POINT = re.compile(r"(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)_(\d{3})Z-(.+)-(\w+)\.json")
 _PATHS = ("file_path", "absolute_path", "path")
-_RESTORED = ("tool-write_file", "tool-replace")
-"""The calls that the program makes restore points for."""
 _EARLIER_MS = 600_000
 """How long before its answer was written, at most, a restore point was made for a call."""
+_STARTED = re.compile(r"session-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-")
+_SLACK_MS = 600_000
+"""How far beyond the time of a session's file its restore points are looked for."""
 POINTS = "checkpoints"
 """The folder of a project that has restore points."""
 _LOG_LIMIT = 16 * 1024 * 1024
+
+
+class Point(NamedTuple):
+    """A restore point: when it was made, for which file and tool, and its own name."""
+
+    at: int
+    file: str
+    tool: str
+    name: str
 
 
 def is_checkpoint(path: str) -> bool:
@@ -123,20 +135,40 @@ def _last_in(messages: list[MessageDraft], history: list[Any]) -> MessageDraft |
     return None
 
 
-def mark_restore_points(draft: SessionDraft, project: str) -> bool:
-    """Name the restore point of each call that has one, as ``restore_point``.
+def points_at(project: str) -> list[Point]:
+    """Return the restore points of a project, by name."""
+    names = (entry.name for entry in entries_of(os.path.join(project, POINTS)))
+    return [point for name in names if (point := _point(name)) is not None]
 
-    Returns:
-        Whether any call may have one that is not there yet.
+
+def points_within(points: Iterable[Point], files: Iterable[FileStamp]) -> list[str]:
+    """Return the names of the restore points that were made while a session's files grew.
+
+    Args:
+        points: Those of the project.
+        files: The session's files.
     """
-    names = [entry.name for entry in entries_of(os.path.join(project, POINTS))]
-    points = [point for name in names if (point := _point(name)) is not None]
-    may_have = False
-    for message in draft.messages:
+    spans = [_span(file) for file in files]
+    return [point.name for point in points
+            if any(first <= point.at <= last for first, last in spans)]  # fmt: skip
+
+
+def _span(file: FileStamp) -> tuple[float, float]:
+    found = _STARTED.match(os.path.basename(file.path))
+    began = epoch_ms(f"{found[1]}:{found[2]}:00Z") if found else None
+    written = file.mtime_ns // 1_000_000
+    if began is None or written < began:
+        # A file that was written before it was begun tells no end.
+        return began or 0, math.inf
+    return began - _SLACK_MS, written + _SLACK_MS
+
+
+def mark_restore_points(draft: SessionDraft, points: Sequence[Point]) -> None:
+    """Name the restore point of each call that has one, as ``restore_point``."""
+    for message in draft.messages if points else ():
         for part in message.parts:
             given = mapping(part.data.get("input"))
             path = next((given[key] for key in _PATHS if string(given.get(key))), "")
-            may_have = may_have or (bool(path) and part.type in _RESTORED)
             fitting = [
                 (at, name)
                 for at, file, tool, name in points
@@ -147,14 +179,13 @@ def mark_restore_points(draft: SessionDraft, project: str) -> bool:
             if fitting:
                 bag = part.data.setdefault("resultProviderMetadata", {})
                 bag.setdefault("backscroll", {})["restore_point"] = max(fitting)[1]
-    return may_have
 
 
-def _point(name: str) -> tuple[int, str, str, str] | None:
-    """Return time, file and tool of a restore point's name, and the name."""
+def _point(name: str) -> Point | None:
+    """Return what the name of a restore point tells."""
     found = _POINT.fullmatch(name)
     if found is None:
         return None
     day, hour, minute, second, milli, file, tool = found.groups()
     at = epoch_ms(f"{day}{hour}:{minute}:{second}.{milli}Z")
-    return (at, file, tool, name) if at is not None else None
+    return Point(at, file, tool, name) if at is not None else None

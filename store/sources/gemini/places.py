@@ -18,7 +18,7 @@ from store.sources.base.growing import FACT, entries_of, is_folder, stamped
 from store.sources.base.json_lines import LineError, parse_value, records_of
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.values import mapping, string
-from store.sources.gemini.checkpoints import saved_by_session
+from store.sources.gemini.checkpoints import points_at, points_within, saved_by_session
 from store.sources.gemini.hashed import is_hash, path_of_hash
 from store.system.paths import open_regular
 
@@ -40,7 +40,7 @@ class SessionFiles:
         main: Its own files; a resume may leave a second one.
         agents: Its subagents' files.
         side: Files of ``tool-outputs/``, and checkpoints that it saved; the project's path
-            where other sessions have to tell it.
+            where other sessions have to tell it; restore points made in its time.
     """
 
     project: str
@@ -108,10 +108,12 @@ def sessions(
     for session_id, saved in saved_by_session(project, problems).items():
         if session_id[:8] in found:
             found[session_id[:8]].side += saved
-    path = _told_by_others(project)
+    path, points = _told_by_others(project), points_at(project)
     for session in found.values():
         if session.main or session.agents:
             session.side += path
+            names = "\n".join(points_within(points, (*session.main, *session.agents)))
+            session.side += _fact(project, "points", names) if names else []
             yield session
 
 
@@ -122,9 +124,14 @@ def _told_by_others(project: str) -> list[FileStamp]:
     """
     if not is_hash(os.path.basename(project)):
         return []
-    path = (workspace_of(project) or "").encode("utf-8", "surrogateescape")
-    sign = int.from_bytes(hashlib.blake2b(path, digest_size=7).digest(), "big")
-    return [FileStamp(os.path.join(project, f"{FACT}path"), sign, len(path), 0, len(path))]
+    return _fact(project, "path", workspace_of(project) or "")
+
+
+def _fact(project: str, name: str, text: str) -> list[FileStamp]:
+    """Return a stamp that moves with something that is told beside a session's files."""
+    told = text.encode("utf-8", "surrogateescape")
+    sign = int.from_bytes(hashlib.blake2b(told, digest_size=7).digest(), "big")
+    return [FileStamp(os.path.join(project, f"{FACT}{name}"), sign, len(told), 0, len(told))]
 
 
 def copied_on(projects: Collection[str]) -> dict[str, frozenset[str]]:

@@ -30,6 +30,7 @@ from store.sources.gemini.checkpoints import (
     add_checkpoints,
     is_checkpoint,
     mark_restore_points,
+    points_at,
 )
 from store.sources.gemini.heads import Heads
 from store.sources.gemini.imports import imported_from, original_of, shared_facts
@@ -198,8 +199,9 @@ class GeminiSource(FileSource):
             add_checkpoints(first, saved, problems)
         parents = {one.draft.source_id: one for one in built}
         drafts = [one.draft for one in built]
-        if any([mark_restore_points(draft, project) for draft in drafts]):
-            depends.looked.append(FileStamp.now(os.path.join(project, POINTS)))
+        points = points_at(project)
+        for draft in drafts:
+            mark_restore_points(draft, points)
         for session in by_session(iter(agents)):
             known = kept[f"agent {session.session_id}"]
             child = build_session(session, workspace, known, known.bring_up(session)).draft
@@ -296,7 +298,7 @@ def _touched(project: str, paths: Iterable[str]) -> set[str] | None:
         if len(rest) > 1 and rest[0] == CHATS:
             is_file = rest[1].endswith((LINES, ".json"))
             names.add(places.short_name(rest[1]) if is_file else rest[1])
-        elif is_checkpoint(path):
+        elif is_checkpoint(path) or rest[0] == POINTS:
             return None
         elif len(rest) > 1 and rest[0] == OUTPUTS:
             names.add(rest[1].removeprefix("session-")[:8])
