@@ -7,10 +7,11 @@ tenth of a second.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import overload
 
 from store.errors import NotFound, StoreError
 from store.sources.base.protocol import Program, Source
@@ -53,9 +54,31 @@ _CLASSES = {
 """Module and class of each kind, in the order in which they are asked what a path is."""
 
 
-def all_sources() -> tuple[Source, ...]:
+class _OneOfEach(Sequence[Source]):
+    """One of each source, each made when it is looked at."""
+
+    def __init__(self) -> None:
+        self._made: list[Source] = []
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+    @overload
+    def __getitem__(self, at: int) -> Source: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Source, ...]: ...
+    def __getitem__(self, at: int | slice) -> Source | tuple[Source, ...]:
+        if isinstance(at, slice):
+            return tuple(self)[at]
+        kinds = list(_CLASSES)
+        while len(self._made) <= range(len(kinds))[at]:
+            self._made.append(source(kinds[len(self._made)]))
+        return self._made[at]
+
+
+def all_sources() -> Sequence[Source]:
     """Return one of each source, in the order in which they are asked what a path is."""
-    return tuple(map(source, _CLASSES))
+    return _OneOfEach()
 
 
 @cache
@@ -75,6 +98,11 @@ def source(kind: str) -> Source:
     module, name = _CLASSES[kind]
     made: Source = getattr(import_module(module), name)()
     return made
+
+
+def has(one: Source) -> bool:
+    """Return whether a source is what another process finds by its kind."""
+    return one.kind in _CLASSES and type(source(one.kind)) is type(one)
 
 
 def recognised(path: Path, sources: Iterable[Source]) -> tuple[Source, Path] | None:

@@ -183,10 +183,10 @@ def open_for_sync(path: Path) -> Database:
 def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[Target]]:
     """Return a function that lists the targets: the named roots, or the default places."""
     sources = registry.all_sources()
-    unknown = set(options.kind) - {source.kind for source in sources}
-    if unknown:
-        raise StoreError(f"no source named {', '.join(sorted(unknown))}")
     if options.kind:
+        unknown = set(options.kind) - {source.kind for source in sources}
+        if unknown:
+            raise StoreError(f"no source named {', '.join(sorted(unknown))}")
         sources = tuple(source for source in sources if source.kind in options.kind)
     if not options.roots:
         home = Path.home()

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from store.engine.database import Database
+from store.sources import registry
 from store.sources.base.collection import paused_collection
 from store.sources.base.protocol import LongSource, Place, Problem, Step
 from store.sync import reading_states
@@ -59,7 +60,8 @@ class _LongUnit:
         whole = job.whole or job.attempts > 0
         self._state = None if whole else reading_states.load(database, job, keep_originals)
         self._fresh = job.stored is None and not whole
-        self._ahead = ahead and self._fresh and job.unit.size >= AHEAD_BYTES
+        long = job.unit.size >= AHEAD_BYTES
+        self._ahead = ahead and self._fresh and long and registry.has(job.source)
 
     def readings(self) -> Iterator[ReadUnit]:
         steps, follows = self._steps(), False
@@ -88,10 +90,9 @@ class _LongUnit:
         self._names = state.names if state is not None else Names(self._database, None)
         if self._ahead:
             # Imported here: most syncs have no such unit.
-            from store.sync.reading_ahead import can_be_ahead, steps_ahead
+            from store.sync.reading_ahead import steps_ahead
 
-            if can_be_ahead(job.source):
-                return steps_ahead(job, self._database, lambda names: self._names.known(names))
+            return steps_ahead(job, self._database, lambda names: self._names.known(names))
         return iter(
             job.source.steps(
                 job.root, job.unit, state.place if state is not None else None,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
+from store.sources import registry
 from store.sync.batch import Outcome
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.scheduling import Scheduler
@@ -43,15 +44,9 @@ def worth_sharing(jobs: list[Job], settings: Settings) -> bool:
     """Return whether there is enough work to start helpers."""
     if settings.helpers < 1 or len(jobs) <= BULK_UNITS:
         return False
-    return sum(job.unit.size for job in jobs) >= BULK_BYTES and _known_to_helpers(jobs)
-
-
-def _known_to_helpers(jobs: list[Job]) -> bool:
-    """Return whether helpers can find the source of every job by its kind."""
-    from store.sources import registry
-
-    known = {source.kind: type(source) for source in registry.all_sources()}
-    return all(known.get(job.source.kind) is type(job.source) for job in jobs)
+    if sum(job.unit.size for job in jobs) < BULK_BYTES:
+        return False
+    return all(map(registry.has, {id(job.source): job.source for job in jobs}.values()))
 
 
 @dataclass(frozen=True, slots=True)

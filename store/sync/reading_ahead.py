@@ -25,7 +25,7 @@ from store.engine.database import Database, open_database
 from store.sources import registry
 from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import ApiAnswer, MessageDraft, PartDraft
-from store.sources.base.protocol import Known, LongSource, Place, Source, Step
+from store.sources.base.protocol import Known, LongSource, Place, Step
 from store.sync.frames import AheadOf, ReadAhead, StepRead, receive, send
 from store.sync.library import connect_library
 from store.sync.units import Job
@@ -41,11 +41,6 @@ _PART = attrgetter(*(field.name for field in fields(PartDraft)))
 _NAMES = [field.name for field in fields(MessageDraft)]
 _MESSAGE = attrgetter(*_NAMES)
 _PARTS, _ANSWER = _NAMES.index("parts"), _NAMES.index("answer")
-
-
-def can_be_ahead(source: Source) -> bool:
-    """Return whether another process can find a source by its kind."""
-    return any(type(one) is type(source) for one in registry.all_sources())
 
 
 def steps_ahead(job: Job, database: Database, known: Known) -> Iterator[Step]:

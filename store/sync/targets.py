@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,13 +45,12 @@ class FolderTarget:
     path: Path
 
 
-def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | FolderTarget:
+def classify(named: Root, sources: Sequence[Source]) -> Target | StoreTarget | FolderTarget:
     """Return what a path or URL is, judged by its content.
 
     Raises:
         StoreError: It is missing, cannot be read, or is of no known kind.
     """
-    sources = tuple(sources)
     if isinstance(named, ServerUrl):
         return classify_server(named, sources)
     path = expanded(named)

@@ -11,7 +11,7 @@ import pytest
 
 from store.errors import NotFound
 from store.sources import registry
-from store.sources.base.protocol import Problem, Source
+from store.sources.base.protocol import Problem
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.discovery import claimed_id
 from tests.sources.claude_rows import SESSION, File, call, extra, read, tool
@@ -267,7 +267,7 @@ def test_watch_paths(tmp_path: Path) -> None:
 
 
 def test_registry() -> None:
-    sources: tuple[Source, ...] = registry.all_sources()
+    sources = registry.all_sources()
     assert "claude-code" in [source.kind for source in sources]
     assert registry.source("claude-code").label == "Claude Code"
     with pytest.raises(NotFound, match="claude-code"):
