@@ -12,6 +12,8 @@ from tests.bench.terminal import Terminal, clean_environment
 HELLO = b"hello, world"
 DOWN, UP, PAGE_DOWN, END, ENTER = b"\x1b[B", b"\x1b[A", b"\x1b[6~", b"G", b"\r"
 TO_LIST, TO_TOP = b"1", b"g"
+QUIT, HELP, ESCAPE = b"\x11", b"?", b"\x1b"
+HELP_SHOWN = b"esc"
 SETTLED_S = 0.7
 HELLO_COMMAND = [sys.executable, "-m", "tests.bench.hello"]
 _START = "import sys; from tui.__main__ import main; sys.exit(main())"

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from store.conversation.outline_marks import is_outline
@@ -115,6 +116,42 @@ def test_what_is_listed_has_title_time_and_folder(kind: str, library: Database) 
         for name in ("title", "workspace", "agent"):
             assert outline.get(name) == whole[session_id].get(name), (session_id, name)
     assert not any(is_outline(one) for one in whole.values())
+    after = dict(library.connection.execute("SELECT id, updated_at FROM chat_sessions").fetchall())
+    assert [after[row[0]] for row in times] == [row[1] for row in times]
+
+
+def lengthen(root: Path) -> int:
+    """Repeat the last message of the JSON documents of a folder; return how many there are."""
+    found = 0
+    for path in root.rglob("*.json"):
+        value = orjson.loads(path.read_bytes())
+        lists = [value] if isinstance(value, list) else list(value.values())
+        for one in lists:
+            if isinstance(one, list) and len(one) > 1 and isinstance(one[-1], dict):
+                one += [one[-1]] * (HEAD_BYTES // len(orjson.dumps(one[-1])))
+                found += 1
+        path.write_bytes(orjson.dumps(value))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["gemini", "amp", "continue", "cline"])
+def test_large_documents_are_listed_too(kind: str, library: Database, tmp_path: Path) -> None:
+    target = FIRST[kind].target()
+    root = tmp_path / "copied" / Path(str(target.root)).name
+    shutil.copytree(str(target.root), root)
+    assert lengthen(root)
+    target = Target(target.source, root)
+    stopping = Stopping()
+    Sync(library, LISTED, on_progress=stopping.note, stopped=lambda: stopping.listed).run([target])
+    listed = sessions(library)
+    assert listed and all(is_outline(one) for one in listed.values())
+    times = library.connection.execute("SELECT id, updated_at FROM chat_sessions").fetchall()
+    Sync(library, PLAIN).run([target])
+    whole = sessions(library)
+    assert listed.keys() <= whole.keys()
+    for session_id, outline in listed.items():
+        for name in ("title", "workspace", "agent"):
+            assert outline.get(name) == whole[session_id].get(name), (session_id, name)
     after = dict(library.connection.execute("SELECT id, updated_at FROM chat_sessions").fetchall())
     assert [after[row[0]] for row in times] == [row[1] for row in times]
 

@@ -126,7 +126,10 @@ def _is_kept(main: Parts) -> bool:
     narrowed = sessions.filter_open or sessions.filter.text or sessions.way_back is not None
     if not own or elsewhere or narrowed or sessions.view.marked or is_view_masked():
         return False
-    if sessions.selected_id is None or main.opener.shown not in (None, sessions.selected_id):
+    if sessions.selected_id is None:
+        return False
+    if main.panes.arrangement.shows("transcript") and not main.opener.has_opened(
+            sessions.selected_id):
         return False
     summary = main.screen.query_one(TopLine).summary
     busy = summary.running or summary.waiting or summary.trouble or summary.sessions is None

@@ -100,6 +100,11 @@ class SessionOpener:
             group="open", exclusive=True, exit_on_error=False,
         )
 
+    def has_opened(self, session_id: str) -> bool:
+        """Return whether a session is shown, not only being opened."""
+        done = self.opening is not None and self.opening.is_finished
+        return done and self.shown == session_id
+
     async def opened(self) -> None:
         """Wait until the session is shown, or could not be."""
         if self.opening is not None:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.base.drafts import SessionDraft
-from store.sources.base.growing import LINES, UnitFollower, UnitReader
+from store.sources.base.growing import DOCUMENT, LINES, UnitFollower, UnitReader
 from store.sources.base.json_lines import LINE_LIMIT, records_of
 from store.sources.base.protocol import Follower, Problem, Reading, Source, Unit
 from store.system.paths import open_regular
 
 _HEAD = 65536
+MOST_DOCUMENTS = 12
+"""JSON documents of a session that is listed before it is read."""
 
 
 class FileSource(Source):
@@ -61,8 +63,13 @@ class FileSource(Source):
         return self.follower(root, unit).read(unit)
 
     def outline(self, root: Path, unit: Unit) -> list[SessionDraft]:
-        """Return the sessions of a unit as the ends of its files of lines tell them."""
-        if not any(stamp.path.endswith(LINES) for stamp in unit.stamps):
+        """Return the sessions of a unit as the ends of its files of lines tell them.
+
+        Or its documents without most of their messages; none where these are one file a message.
+        """
+        documents = sum(stamp.path.endswith(DOCUMENT) for stamp in unit.stamps)
+        lines = any(stamp.path.endswith(LINES) for stamp in unit.stamps)
+        if not lines and not 0 < documents <= MOST_DOCUMENTS:
             return []
         return self.reader(root, unit).outline(unit)
 

@@ -19,6 +19,7 @@ from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
+from store.sources.base.thinning import thinned
 from store.system.paths import open_regular, resolved
 
 CHECKED = 4096
@@ -28,7 +29,7 @@ SIDE_FILE_LIMIT = 64 * 1024 * 1024
 HEAD_BYTES, HEAD_LINES = 32 * 1024, 10
 TAIL_BYTES, TAIL_LINES = 16 * 1024, 6
 """Of a file of which only the ends are read: at most so many bytes, and so many lines."""
-LINES = ".jsonl"
+LINES, DOCUMENT = ".jsonl", ".json"
 FACT = "#"
 """Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
 
@@ -334,20 +335,36 @@ class UnitReader(ABC):
         self.stamps = tuple(stamps)
 
     def outline(self, unit: Unit) -> list[SessionDraft]:
-        """Return the sessions without their messages, of the ends of the unit's files alone.
+        """Return the sessions without most of their messages, quicker than they are read.
 
-        Large side files are left out. The reader cannot be used again.
+        Of files of lines the ends are read; of documents, where there are no such files, few
+        messages are kept. Large side files are left out. The reader cannot be used again.
 
         Raises:
             OSError: A file cannot be read.
         """
+        documents = True
         for stamp in unit.stamps:
             lines = self.file(stamp.path)
             if lines is not None:
                 lines.read_ends()
-            elif stamp.size <= HEAD_BYTES:
+                documents = False
+        for stamp in unit.stamps:
+            if self.file(stamp.path) is not None:
+                continue
+            if stamp.size <= HEAD_BYTES:
                 self.side(stamp)
+            elif documents and stamp.path.endswith(DOCUMENT):
+                self.document(stamp)
         return self.sessions(unit)
+
+    def document(self, stamp: FileStamp) -> None:
+        """Read a large JSON document, without most of its messages where that is quicker.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        self.side(stamp)
 
     @abstractmethod
     def sessions(self, unit: Unit) -> list[SessionDraft]:
@@ -444,6 +461,16 @@ class UnitFiles(UnitReader):
             raise
         self._taken[path] = stamp_of(path, status)
         return self._taken[path]
+
+    def document(self, stamp: FileStamp) -> None:
+        """Read a large JSON document without most of its messages.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        self.side(stamp)
+        if stamp.path in self.bodies:
+            self.bodies[stamp.path] = thinned(self.bodies[stamp.path])
 
     def _drop(self, path: str) -> None:
         self.bodies.pop(path, None)
