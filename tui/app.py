@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import gc
 import re
+import shlex
 import signal
 import sqlite3
 import time
@@ -26,7 +27,10 @@ from textual.worker import Worker, WorkerState
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError, Refused, StoreError
+from store.system.locations import library_path
+from store.system.paths import real_path
 from store.system.records import NamedTuple
+from store.text.figures import home_path
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of
@@ -133,6 +137,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._terminal: TerminalDriver | None = None
         self._last_picture: LastPicture | None = None
         self._is_ending = False
+        self._reads_sessions = True
         self.keeps_screen = False
         super().__init__()
         self._main: MainScreen | None = None
@@ -369,6 +374,9 @@ class BackscrollApp(CommandOwner, CommandApp):
             await self._syncing.run(targets, watch=sources.watch)
         else:
             leave_to_watcher(self.library.path, left=False)
+        self._reads_sessions = False
+        if self.main.transcript is not None and self.main.transcript.is_mounted:
+            self.main.transcript.update_headings()
 
     async def _picture_is_drawn(self) -> None:
         """Show what is drawn once the panes are filled, even where the picture was another one."""
@@ -403,6 +411,16 @@ class BackscrollApp(CommandOwner, CommandApp):
     def read_first(self, session_id: str) -> None:
         """Have a session that is listed and not read yet read before all others."""
         self._syncing.read_first(session_id)
+
+    def why_unread(self) -> str | None:
+        """Return that listed sessions stay unread and the way out; None where a sync reads them."""
+        if self._reads_sessions:
+            return None
+        path, option = str(self.library.path), ""
+        if self.library.path != real_path(library_path()):
+            quoted = shlex.quote(path)
+            option = f" --store {home_path(path) if quoted == path else quoted}"
+        return f"Not read yet; run: backscroll sync{option}"
 
     def _show_servers(self, words: str) -> None:
         self.main.counter.servers = words

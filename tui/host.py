@@ -157,6 +157,10 @@ class Host(Terminal, Protocol):
         """Have a session that is listed and not read yet read before all others."""
         ...
 
+    def why_unread(self) -> str | None:
+        """Return that listed sessions stay unread and the way out; None where a sync reads them."""
+        ...
+
     @property
     def way_back(self) -> WayBack | None:
         """Where escape leads from the session in the transcript; None for the list."""

@@ -25,6 +25,7 @@ SPOKEN = "What the assistant said"
 KEY_PAUSE_S = 0.03
 """Between an answer and the next key: a key that is held down."""
 REST_S = 0.4
+LEFT_AFTER_S = 1.5
 MEGABYTE = 1_000_000
 
 
@@ -79,7 +80,7 @@ def _leave_screen(command: list[str], environment: dict[str, str]) -> None:
     """Run the browser until it is at rest, and quit, so that it keeps its last screen."""
     with Terminal(command, environment) as terminal:
         terminal.until(SPOKEN.encode())
-        terminal.quiet(app.SETTLED_S)
+        terminal.quiet(LEFT_AFTER_S)
         terminal.send(app.QUIT)
         while terminal.process.poll() is None:
             terminal.pump(0.05)
@@ -107,7 +108,7 @@ def _second_starts(
             pressed = terminal.send(app.HELP)
             answered = terminal.until(app.HELP_SHOWN)
             terminal.send(app.ESCAPE)
-            terminal.quiet(app.SETTLED_S)
+            terminal.quiet(LEFT_AFTER_S)
             terminal.send(app.QUIT)
             while terminal.process.poll() is None:
                 terminal.pump(0.05)

@@ -1,4 +1,4 @@
-"""Runs fast-resume and Backscroll in turn on the same sessions, and prints both first rows.
+"""Runs fast-resume and Backscroll in turn on the same sessions, and prints their first rows.
 
     python -m tests.bench.peers [--venv DIR] [--files 2000] [--rounds 15]
 
@@ -33,6 +33,7 @@ MESSAGES = 100
 NEEDLE = 12
 """Characters of a title that are looked for on the screen."""
 RESTED_S = 0.3
+LEFT_AFTER_S = 3.0
 _OPENED_WITH = {b"\x1b]11;?": b"\x1b]11;rgb:1414/1616/1b1b\x1b\\", b"\x1b[5n": b"\x1b[0n"}
 """What a terminal answers to the questions that the peer asks at its start."""
 
@@ -134,8 +135,24 @@ def main() -> int:
         peer = [str(program), "--no-images"]
         ours = [str(Path(sys.executable).with_name("backscroll"))]
         _first_runs(peer, ours, environment)
-        _print(peer, ours, environment, asked.rounds, _newest_title(ours, environment))
+        title = _newest_title(ours, environment)
+        _leave_screen(ours, environment)
+        elsewhere = {"XDG_STATE_HOME": str(home / "elsewhere")}
+        programs = {
+            PEER: (peer, environment), "backscroll": (ours, environment),
+            "no screen": (ours, environment | elsewhere),
+        }
+        _print(programs, asked.rounds, title)
     return 0
+
+
+def _leave_screen(ours: list[str], environment: Mapping[str, str]) -> None:
+    """Run the browser until it is at rest, and quit, as somebody who starts it again has done."""
+    with Answering(ours, environment) as terminal:
+        terminal.quiet(LEFT_AFTER_S)
+        terminal.send(b"\x11")
+        while terminal.process.poll() is None:
+            terminal.pump(0.05)
 
 
 def _linked(source: str, target: str) -> None:
@@ -165,21 +182,19 @@ def _newest_title(ours: list[str], environment: Mapping[str, str]) -> str:
 
 
 def _print(
-    peer: list[str], ours: list[str], environment: Mapping[str, str], rounds: int, title: str
+    programs: Mapping[str, tuple[list[str], Mapping[str, str]]], rounds: int, title: str
 ) -> None:
-    """Time both in turn, and print what they took.
+    """Time all in turn, and print what they took.
 
     Args:
-        peer: The peer's command.
-        ours: Our own.
-        environment: Their variables.
+        programs: Commands and their variables by name; "no screen" is ours without the picture
+            of the last screen.
         rounds: How often.
-        title: What both lists begin with.
+        title: What all lists begin with.
     """
-    commands = {PEER: peer, "backscroll": ours}
-    found: dict[str, list[Run]] = {name: [] for name in commands}
+    found: dict[str, list[Run]] = {name: [] for name in programs}
     for number in range(rounds + 1):
-        for name, command in commands.items():
+        for name, (command, environment) in programs.items():
             run = timed(command, environment, title)
             if number:  # The first round reads the files into memory.
                 found[name].append(run)
@@ -190,9 +205,10 @@ def _print(
         peak = statistics.median(run.peak for run in runs)
         print(f"{name:<12} {statistics.median(seconds):>8.1f} ms {min(seconds):>6.1f} ms"
               f" {peak:>12.1f} MB")
-    pairs = zip(found["backscroll"], found[PEER], strict=True)
-    ratio = statistics.median(own.seconds / other.seconds for own, other in pairs)
-    print(f"backscroll / {PEER}, pair by pair: x{ratio:.2f}")
+    for name in ("backscroll", "no screen"):
+        pairs = zip(found[name], found[PEER], strict=True)
+        ratio = statistics.median(own.seconds / other.seconds for own, other in pairs)
+        print(f"{name} / {PEER}, pair by pair: x{ratio:.2f}")
 
 
 if __name__ == "__main__":

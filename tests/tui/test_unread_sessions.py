@@ -13,7 +13,7 @@ from store.sync.progress import Progress
 from store.sync.settings import Settings
 from tests.sources.samples import FIRST
 from tests.store.test_sync_outlines import listed_only
-from tests.tui.stores import settled
+from tests.tui.stores import put, settled, some
 from tui.app import BackscrollApp
 from tui.live.syncing import progress_words
 from tui.sessions.columns import COLUMNS, UNREAD
@@ -30,6 +30,7 @@ async def test_a_session_that_is_not_read_yet_says_so_and_is_asked_for_when_it_i
     listed_only(database, SAMPLE)
     asked: list[str] = []
     monkeypatch.setattr(BackscrollApp, "read_first", lambda self, name: asked.append(name))
+    monkeypatch.setattr(BackscrollApp, "why_unread", lambda self: None)
     app = BackscrollApp(Library.open(path, "library"), Config(), poll_ms=0)
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
@@ -53,6 +54,40 @@ async def test_a_session_that_is_not_read_yet_says_so_and_is_asked_for_when_it_i
         rows = pane.view.rows.values()
         assert {COLUMNS[0].text(row) for row in rows} == {"1 turn", "2 turns", "3 turns"}
     database.close()
+
+
+async def test_where_nothing_reads_it_says_what_does(tmp_path: Path) -> None:
+    path = tmp_path / "a store.db"
+    database = open_database(path, create=True)
+    listed_only(database, SAMPLE)
+    database.close()
+    app = BackscrollApp(Library.open(path, "a store.db"), Config(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        assert pane.selection.id is not None
+        app.main.opener.open(pane.selection.id)
+        await settled(app, pilot)
+        way_out = f"Not read yet; run: backscroll sync --store '{path}'"
+        assert way_out[:40] in status(app)
+        assert app.main.transcript is not None
+        fork = app.commands.by_id["transcript.fork"]
+        assert fork.available(app.main.transcript) == way_out
+        app._reads_sessions = True
+        assert "read next" in (fork.available(app.main.transcript) or "")
+
+
+async def test_a_session_without_messages_is_none_that_is_read_next(tmp_path: Path) -> None:
+    app = BackscrollApp(
+        Library.open(put(tmp_path / "s.db", some(1)), "s.db"), Config(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        assert pane.selection.id is not None
+        app.main.opener.open(pane.selection.id)
+        await settled(app, pilot)
+        assert app.main.transcript is not None
+        fork = app.commands.by_id["transcript.fork"]
+        assert fork.available(app.main.transcript) == "This session has no messages"
+        assert "This session has no messages" in status(app)
 
 
 def status(app: BackscrollApp) -> str:

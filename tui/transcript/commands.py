@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.host import cannot_run, cannot_write
+from tui.host import cannot_run, cannot_write, host_of
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.jump import jump_in
 from tui.kit.key_hints import keyed
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 def _has_session(pane: TranscriptPane) -> str | None:
     if pane.shown.has_parts:
         return None
-    return "The session is still loading" if pane.is_opening else "No session is shown"
+    if pane.is_opening:
+        return "The session is still loading"
+    if pane.session is None:
+        return "No session is shown"
+    if not pane.shown.is_unread:
+        return "This session has no messages"
+    return host_of(pane).why_unread() or "This session is not read yet; it is read next"
 
 
 def _has_needle(pane: TranscriptPane) -> str | None:

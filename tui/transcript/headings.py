@@ -13,11 +13,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.activity.judgement import Activity
-from store.conversation.outline_marks import is_outline
 from store.conversation.readable import decode
 from store.rows import SessionRow
 from store.text import figures
 from store.text.stored_json import as_dict
+from tui.host import host_of
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.lines import Line, Run
@@ -307,9 +307,7 @@ class Headings:
         if shown.hit is not None and shown.hit.tour.words:
             return [(shown.hit.tour.words, "text bold"), ("  n N", "faint")]
         if not len(document):
-            row = shown.session
-            unread = row is not None and is_outline(as_dict(decode(row.metadata_json)))
-            return [("Reading this session" if unread else "This session has no messages", "muted")]
+            return [(empty_words(shown), "muted")]
         label = document.setting.labels.get(shown.message_id)
         runs: list[Run] = [(f"“{one_line(label)}”  ", "tool")] if label else []
         runs += self._end_runs()
@@ -345,6 +343,13 @@ def _search_runs(search: Search, document: Document) -> list[Run]:
     elif search.total:
         runs.append(("  n N", "faint"))
     return runs
+
+
+def empty_words(shown: ShownSession) -> str:
+    """Return why a session without messages has none; of one that nothing reads, the way out."""
+    if not shown.is_unread:
+        return "This session has no messages"
+    return host_of(shown.view).why_unread() or "Reading this session"
 
 
 def _waiting_words(shown: ShownSession) -> str:

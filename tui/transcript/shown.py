@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from store.activity.judgement import Activity
+from store.conversation.outline_marks import is_outline
 from store.conversation.readable import decode
 from store.rows import SessionRow
 from store.text.stored_json import as_dict
@@ -151,6 +152,12 @@ class ShownSession:
     def has_parts(self) -> bool:
         """Whether a session is shown that is not empty."""
         return self.reader is not None and len(self.document) > 0
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the session is listed, and its file not read yet."""
+        row = self.session
+        return row is not None and is_outline(as_dict(decode(row.metadata_json)))
 
     @property
     def session_id(self) -> str:
