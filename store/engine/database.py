@@ -84,6 +84,14 @@ class Database:
         return str(self.path if self.server is None else self.server)
 
     @property
+    def json(self) -> Connection:
+        """A connection on which SQLite's JSON functions work on texts that are bound."""
+        if self.server is None:
+            return self.connection
+        found: Connection = self.connection.scratch  # type: ignore[attr-defined]
+        return found
+
+    @property
     def file(self) -> sqlite3.Connection:
         """The connection of a file, for what only SQLite has.
 

@@ -16,6 +16,8 @@ class Dialect:
         same: Operator that compares values and NULL: ``a IS b``.
         other: Its opposite.
         then_join: Join whose second table is looked up for each row of the first one.
+        random_tail: Expression for 14 random hexadecimal digits, other ones in each row.
+        row_order: What a table's rows are ordered by as they were written.
         data_version: Statement for a number that differs after every foreign commit.
     """
 
@@ -23,6 +25,8 @@ class Dialect:
     same = "IS"
     other = "IS NOT"
     then_join = "CROSS JOIN"
+    random_tail = "hex(randomblob(7))"
+    row_order = "rowid"
     data_version = "PRAGMA data_version"
 
     # JSON in columns. A column is named with its table: ``s.metadata_json``.
@@ -173,6 +177,21 @@ class Dialect:
         """Return the condition that the text of a JSON column is valid."""
         return f"json_valid({column})"
 
+    def with_text(self, column: str, key: str, value: str) -> str:
+        """Return a JSON column with a text set at a key of its object; as it is if invalid.
+
+        Args:
+            column: The column.
+            key: The key.
+            value: An expression for the text.
+        """
+        changed = f"json_set({column}, '$.{key}', {value})"
+        return f"CASE WHEN json_valid({column}) THEN {changed} ELSE {column} END"
+
+    def as_json(self, expression: str) -> str:
+        """Return a text as the value of a JSON column."""
+        return expression
+
     # Values that are bound.
 
     def texts(self, place: str, name: str) -> str:
@@ -244,6 +263,10 @@ class Dialect:
     def walked(self, column: str) -> str:
         """Return a column that no index is used for."""
         return f"+{column}"
+
+    def hex12(self, number: str) -> str:
+        """Return a number's lowest 48 bits as 12 hexadecimal digits."""
+        return f"printf('%012x', {number} & 0xffffffffffff)"
 
     # Rows.
 

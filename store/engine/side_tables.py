@@ -153,6 +153,8 @@ AUTOINCREMENT (which would cost each small transaction as much as its rows).
 ``verb_log``: changes for undo and redo.
 """
 
+ATTACHMENT_COLUMNS = ("session_id", "name", "media_type", "size", "body")
+
 
 DEPENDENCIES = """
 CREATE TABLE unit_files (

@@ -124,11 +124,11 @@ def _from_json(text: str | None) -> Any:
 def _set_path(db: Database, text: str, path: str, value: str | None) -> str:
     """Return JSON text with a path set to a JSON value, or removed."""
     if value is None:
-        (result,) = db.connection.execute(
+        (result,) = db.json.execute(
             "SELECT json_remove($1, $2)", {"1": text, "2": path}
         ).fetchone()
     else:
-        (result,) = db.connection.execute(
+        (result,) = db.json.execute(
             "SELECT json_set($1, $2, json($3))", {"1": text, "2": path, "3": value}
         ).fetchone()
     return str(result)
@@ -136,7 +136,7 @@ def _set_path(db: Database, text: str, path: str, value: str | None) -> str:
 
 def _at_path(db: Database, text: str, path: str) -> str | None:
     """Return the JSON value at a path, None where there is none."""
-    row = db.connection.execute("SELECT $1 -> $2", {"1": text, "2": path}).fetchone()
+    row = db.json.execute("SELECT $1 -> $2", {"1": text, "2": path}).fetchone()
     value: str | None = row[0]
     return value
 
@@ -170,7 +170,7 @@ def set_metadata(db: Database, table: Table, row_id: str, path: str, value: Any)
         Refused: The row's metadata is no JSON object; nothing may be lost by a guess.
     """
     text = _read(db, table, row_id, "metadata_json")
-    valid = db.connection.execute("SELECT json_valid($1)", {"1": text}).fetchone()[0]
+    valid = db.json.execute("SELECT json_valid($1)", {"1": text}).fetchone()[0]
     if not valid:
         raise Refused(f"the metadata of {row_id} is not valid JSON, so it is left alone")
     if value is not None:

@@ -98,7 +98,7 @@ def _refuse_from_source(db: Database, session_id: str) -> None:
 def _family(db: Database, session_id: str) -> list[str]:
     """Return a session and its subagents, and theirs, the session first."""
     rows = db.connection.execute(
-        "WITH RECURSIVE below(id, depth) AS (SELECT $1, 0 UNION"
+        f"WITH RECURSIVE below(id, depth) AS (SELECT {db.sql.as_id('$1')}, 0 UNION"
         " SELECT s.id, depth + 1 FROM chat_sessions s JOIN below ON s.parent_id = below.id"
         f" WHERE depth < 32 AND {db.form.fact('s', 'lineage.kind')} = 'subagent')"
         " SELECT id, min(depth) FROM below GROUP BY id ORDER BY 2, 1",

@@ -53,11 +53,12 @@ def _select_messages(db: Database, session_id: str, message_id: str, before: boo
     db.connection.execute("DROP TABLE IF EXISTS temp.fork_messages")
     db.connection.execute(
         "CREATE TEMP TABLE fork_messages("
-        " position INTEGER PRIMARY KEY, old_id TEXT NOT NULL, new_id TEXT)"
+        " position BIGINT PRIMARY KEY, old_id TEXT NOT NULL, new_id TEXT)"
     )
     comparison = "<" if before else "<="
     db.connection.execute(
-        "INSERT INTO temp.fork_messages(old_id) SELECT m.id FROM chat_messages m"
+        "INSERT INTO temp.fork_messages(position, old_id)"
+        " SELECT row_number() OVER (ORDER BY m.created_at, m.id), m.id FROM chat_messages m"
         " WHERE m.session_id = $1 AND (m.created_at, m.id)"
         f" {comparison} (SELECT created_at, id FROM chat_messages WHERE id = $2)"
         f" AND {db.form.shown('m')} ORDER BY m.created_at, m.id",
@@ -67,8 +68,8 @@ def _select_messages(db: Database, session_id: str, message_id: str, before: boo
 
 def _prompt_text(db: Database, message_id: str) -> str:
     rows = db.connection.execute(
-        "SELECT json_extract(data_json, '$.text') FROM chat_parts"
-        " WHERE message_id = $1 AND type = 'text' AND json_valid(data_json) ORDER BY \"index\"",
+        f"SELECT {db.sql.fact('data_json', 'text')} FROM chat_parts"
+        " WHERE message_id = $1 AND type = 'text' ORDER BY \"index\"",
         {"1": message_id},
     )
     return "\n\n".join(row[0] for row in rows if row[0] and isinstance(row[0], str))
@@ -84,10 +85,11 @@ def _is_a_persons(db: Database, message_id: str) -> bool:
 
 
 def _files_of(db: Database, message_id: str) -> tuple[str, ...]:
+    media_type, name, url = (
+        db.sql.fact("data_json", key) for key in ("mediaType", "filename", "url"))
     rows = db.connection.execute(
-        "SELECT json_extract(data_json, '$.mediaType'), json_extract(data_json, '$.filename'),"
-        " substr(json_extract(data_json, '$.url'), 1, 200)"
-        " FROM chat_parts WHERE message_id = $1 AND type = 'file' AND json_valid(data_json)"
+        f"SELECT {media_type}, {name}, substr({url}, 1, 200) FROM chat_parts"
+        f" WHERE message_id = $1 AND type = 'file' AND {db.sql.is_json('data_json')}"
         ' ORDER BY "index"',
         {"1": message_id},
     )
@@ -178,14 +180,10 @@ def fork(
     return Forked(new_session, preview)
 
 
-_TAIL = "hex(randomblob(7))"
-"""14 characters; hexadecimal digits are base62 digits too."""
-
-
 def _copy_chosen(db: Database, session_id: str, new_session: str, first_tick: int) -> None:
     """Copy what ``temp.fork_messages`` names, with new ids from the first tick on."""
     db.connection.execute(
-        f"UPDATE temp.fork_messages SET new_id = 'msg_' || {_stamp()} || {_TAIL}",
+        f"UPDATE temp.fork_messages SET new_id = {_new_id(db, 'msg_', 'position')}",
         {"1": first_tick},
     )
     _copy_messages(db, new_session)
@@ -194,9 +192,17 @@ def _copy_chosen(db: Database, session_id: str, new_session: str, first_tick: in
     _copy_attachments(db, session_id, new_session)
 
 
-def _stamp() -> str:
-    """Return SQL for the stamp of a copied message: the first tick ($1) plus its position."""
-    return "printf('%012x', ($1 + position - 1) & 0xffffffffffff)"
+def _new_id(db: Database, prefix: str, position: str) -> str:
+    """Return SQL for an id of a copy: its stamp is the first tick ($1) plus its position.
+
+    Args:
+        db: The store.
+        prefix: How the id begins.
+        position: The position of the message, from 1.
+    """
+    # Hexadecimal digits are base62 digits too.
+    tick = f"(CAST($1 AS BIGINT) + {position} - 1)"
+    return f"'{prefix}' || {db.sql.hex12(tick)} || {db.sql.random_tail}"
 
 
 def _insert_copy(
@@ -213,18 +219,13 @@ def _copy_session(
     db: Database, session_id: str, new_session: str, preview: ForkPreview, draft: str | None,
     now: int,
 ) -> None:
-    removed = ", ".join(f"'$.{key}'" for key in _LEFT_BEHIND)
-    kept = f"json_remove(x.metadata_json, {removed})"
-    metadata = f"json_set({kept}, '$.lineage', json('{{\"kind\":\"fork\"}}')"
-    metadata += "" if db.form.title_column else ", '$.title', $4"
-    metadata += ", '$.backscroll', json_object('draft_prompt', $6))" if draft else ")"
     overrides = {
         "id": "$2",
         "title": "$4",
         "parent_id": "x.id",
         "parent_message_id": "$3",
         "permissions_json": "'[]'",
-        "metadata_json": f"CASE WHEN json_valid(x.metadata_json) THEN {metadata} ELSE '{{}}' END",
+        "metadata_json": "$6",
         "cost_usd": "0",
         "created_at": "$5",
         "updated_at": "$5",
@@ -232,32 +233,52 @@ def _copy_session(
     }
     values: dict[str, object] = {
         "1": session_id, "2": new_session, "3": preview.last_message_id, "4": preview.title,
-        "5": now, "6": draft,
+        "5": now, "6": _metadata(db, session_id, preview.title, draft),
     }  # fmt: skip
     _insert_copy(db, "chat_sessions", overrides, "chat_sessions x WHERE x.id = $1", values)
 
 
+def _metadata(db: Database, session_id: str, title: str, draft: str | None) -> str:
+    """Return the metadata of a fork, of that of the session it is made of.
+
+    Args:
+        db: The store.
+        session_id: That session.
+        title: The fork's title.
+        draft: Its prompt as it was edited; None without one.
+    """
+    (text,) = db.connection.execute(
+        "SELECT metadata_json FROM chat_sessions WHERE id = $1", {"1": session_id}).fetchone()
+    removed = ", ".join(f"'$.{key}'" for key in _LEFT_BEHIND)
+    made = f"json_set(json_remove($1, {removed}), '$.lineage', json('{{\"kind\":\"fork\"}}')"
+    made += "" if db.form.title_column else ", '$.title', $2"
+    made += ", '$.backscroll', json_object('draft_prompt', $3))" if draft else ")"
+    (metadata,) = db.json.execute(
+        f"SELECT CASE WHEN json_valid($1) THEN {made} ELSE '{{}}' END",
+        {"1": text, "2": title, "3": draft}).fetchone()
+    return str(metadata)
+
+
 def _copy_messages(db: Database, new_session: str) -> None:
-    marked = "json_set(x.metadata_json, '$.inherited_from', x.id)"
     overrides = {
         "id": "f.new_id",
         "session_id": "$1",
-        "metadata_json": f"CASE WHEN json_valid(x.metadata_json) THEN {marked}"
-        " ELSE x.metadata_json END",
+        "metadata_json": db.sql.with_text("x.metadata_json", "inherited_from", "x.id"),
     }
-    tail = "temp.fork_messages f CROSS JOIN chat_messages x ON x.id = f.old_id ORDER BY f.position"
+    tail = f"temp.fork_messages f {db.sql.then_join} chat_messages x ON x.id = f.old_id"
+    tail += " ORDER BY f.position"
     _insert_copy(db, "chat_messages", overrides, tail, {"1": new_session})
 
 
 def _copy_parts(db: Database, new_session: str, first_tick: int) -> None:
     overrides = {
-        "id": f"'prt_' || {_stamp().replace('position', 'f.position')} || {_TAIL}",
+        "id": _new_id(db, "prt_", "f.position"),
         "message_id": "f.new_id",
         "session_id": "$2",
         # An unsettled answer of the parent's run is not the fork's to continue.
         "continuation_run_id": "NULL",
     }
-    tail = "temp.fork_messages f CROSS JOIN chat_parts x ON x.message_id = f.old_id"
+    tail = f"temp.fork_messages f {db.sql.then_join} chat_parts x ON x.message_id = f.old_id"
     tail += ' ORDER BY f.position, x."index"'
     _insert_copy(db, "chat_parts", overrides, tail, {"1": first_tick, "2": new_session})
 
@@ -265,7 +286,7 @@ def _copy_parts(db: Database, new_session: str, first_tick: int) -> None:
 def _remap_compactions(db: Database, new_session: str) -> None:
     """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
     named = ", ".join(
-        f"CASE WHEN json_valid(p.data_json) THEN json_extract(p.data_json, '$.data.{key}') END"
+        db.sql.fact("p.data_json", f"data.{key}")
         for key in ("tail_start_id", "tail_end_id")
     )
     rows = db.connection.execute(
@@ -274,9 +295,10 @@ def _remap_compactions(db: Database, new_session: str) -> None:
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'",
         {"1": new_session},
     ).fetchall()
+    replaced = db.sql.as_json(f"replace({db.sql.text('data_json')}, $1, $2)")
     for part_id, old_id, new_id in rows:
         db.connection.execute(
-            "UPDATE chat_parts SET data_json = replace(data_json, $1, $2) WHERE id = $3",
+            f"UPDATE chat_parts SET data_json = {replaced} WHERE id = $3",
             {"1": f'"{old_id}"', "2": f'"{new_id}"', "3": part_id},
         )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from store.engine.database import Database
+from store.engine.side_tables import ATTACHMENT_COLUMNS
 from store.verbs.log import Kept, kept_table
 
 
 def columns_of(db: Database, table: str) -> list[str]:
-    """Return the names of a table's columns, whatever form the file has."""
-    return [row[1] for row in db.connection.execute(f"PRAGMA main.table_info({table})")]
+    """Return the names of a table's columns, whatever form the store has."""
+    return list(db.form.columns.get(table) or ATTACHMENT_COLUMNS)
 
 
 def fingerprint(db: Database, session_id: str) -> str:
@@ -106,7 +107,8 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
     """
     source = kept_table(db, "chat_sessions", kept)
     found = db.connection.execute(
-        f"SELECT id FROM {source} WHERE verb_seq = $1 ORDER BY rowid", {"1": seq}).fetchall()
+        f"SELECT id FROM {source} WHERE verb_seq = $1 ORDER BY {db.sql.row_order}",
+        {"1": seq}).fetchall()
     for table in kept_tables(db):
         rows = kept_table(db, table, kept)
         names = ", ".join(f'"{name}"' for name in columns_of(db, table))

@@ -14,6 +14,7 @@ from typing import Literal
 
 from store.engine.database import Database
 from store.engine.side_tables import VERB_LOG
+from store.errors import Refused
 from store.system.locations import data_dir
 from store.system.paths import real_path
 
@@ -52,6 +53,9 @@ def log_schema(db: Database) -> str:
     """Return the attached schema that holds the verb log, made when it is missing."""
     if db.form.name == "own":
         return "main"
+    if db.server is not None:
+        raise Refused(
+            f"{db.server} belongs to another program, and sessions there cannot be changed yet")
     attached = {row[1] for row in db.connection.execute("PRAGMA database_list")}
     if BESIDE not in attached:
         path = beside_path(db.path)
@@ -78,6 +82,8 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
     """
     where = log_schema(db)
     name = f"{where}.{kept}_{table}"
+    if db.server is not None:
+        return name
     db.connection.execute(
         f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
     )
@@ -118,10 +124,14 @@ def drop_kept(db: Database, session_ids: Sequence[str]) -> None:
             f"DELETE FROM {table} WHERE verb_seq NOT IN (SELECT seq FROM verb_log)")
 
 
-def _kept_tables(db: Database) -> list[str]:
+def _kept_tables(db: Database, where: str = "main") -> list[str]:
     """Return the tables of a library that keep rows for undo."""
+    if db.server is not None:
+        from store.engine.server.schema import KEPT_TABLES
+
+        return list(KEPT_TABLES)
     return [row[0] for row in db.connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        f"SELECT name FROM {where}.sqlite_master WHERE type = 'table'"
         " AND (name GLOB 'undone_*' OR name GLOB 'deleted_*') ORDER BY name")]
 
 
@@ -167,13 +177,7 @@ def record(
 
 def _drop_undone(db: Database, where: str) -> None:
     db.connection.execute(f"UPDATE {where}.verb_log SET state = 'dropped' WHERE state = 'undone'")
-    kept = {
-        row[0]
-        for row in db.connection.execute(
-            f"SELECT name FROM {where}.sqlite_master WHERE type='table'"
-        )
-    }
-    for table in kept:
+    for table in _kept_tables(db, where):
         if table.startswith("undone_"):
             db.connection.execute(f"DELETE FROM {where}.{table}")
 

@@ -112,10 +112,8 @@ def batches(db: Database, session_id: str) -> list[Batch]:
     Cancelled queue rows are hidden too, but are no batch.
     """
     hidden = db.form.hidden_at("m")
-    marked = (
-        "max(json_valid(m.metadata_json)"
-        " AND json_extract(m.metadata_json, '$.backscroll.hidden_by') = 'user')"
-    )
+    hidden_by = db.form.fact("m", "backscroll.hidden_by")
+    marked = f"max(CASE WHEN {hidden_by} = 'user' THEN 1 ELSE 0 END)"
     rows = db.connection.execute(
         f"SELECT {hidden}, count(*), coalesce({marked}, 0) FROM chat_messages m"
         f" WHERE m.session_id = $1 AND {hidden} IS NOT NULL"

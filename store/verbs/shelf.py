@@ -64,7 +64,7 @@ def _subagents(db: Database, session_id: str, *, archived_along: bool) -> list[s
     """
     goes = "s.archived_at = p.archived_at" if archived_along else "s.archived_at IS NULL"
     rows = db.connection.execute(
-        "WITH RECURSIVE below(id) AS (SELECT $1 UNION"
+        f"WITH RECURSIVE below(id) AS (SELECT {db.sql.as_id('$1')} UNION"
         " SELECT s.id FROM chat_sessions s JOIN below ON s.parent_id = below.id"
         f" WHERE {db.form.fact('s', 'lineage.kind')} = 'subagent')"
         " SELECT s.id FROM below JOIN chat_sessions s ON s.id = below.id"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from store.engine.database import Database
 from store.engine.opening import open_target
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk, make_store
@@ -20,10 +21,9 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 QUICK_ON_A_SERVER = frozenset(("test_archive", "test_rewind", "test_undo"))
 """Modules whose tests run on a server each time; those of others are among the long ones."""
 NOT_YET_ON_A_SERVER = frozenset((
-    "test_archive", "test_compare", "test_context", "test_families", "test_fork", "test_lineage",
-    "test_marks", "test_recorder_activity", "test_recorder_odd", "test_recorder_store",
-    "test_recorder_vectors", "test_restore", "test_rewind", "test_statistics", "test_undo",
-    "test_windows",
+    "test_families", "test_recorder_activity", "test_recorder_inserted", "test_recorder_odd",
+    "test_recorder_parts", "test_recorder_store", "test_recorder_vectors", "test_rollups",
+    "test_statistics", "test_windows",
 ))  # fmt: skip
 """Modules about what does not work on a server yet."""
 
@@ -45,23 +45,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_on_server(item: pytest.Item) -> bool:
     of = getattr(item, "callspec", None)
-    return of is not None and of.params.get("talk") == "server"
+    return of is not None and "server" in (of.params.get("talk"), of.params.get("own_talk"))
 
 
 @pytest.fixture(params=["own", "contract", "grida", "server"])
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     """A store of each form, and one of our own form on a server."""
-    if request.param == "server":
-        db = open_target(new_server_store(request.getfixturevalue("postgres")), write=True)
-    else:
-        db = make_store(tmp_path / "store.db", request.param)
+    db = _made(request, tmp_path)
     yield Talk(db)
     db.close()
 
 
-@pytest.fixture
-def own_talk(tmp_path: Path) -> Iterator[Talk]:
-    """A store of our own form."""
-    db = make_store(tmp_path / "store.db", "own")
+@pytest.fixture(params=["own", "server"])
+def own_talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
+    """A store of our own form, in a file and on a server."""
+    db = _made(request, tmp_path)
     yield Talk(db)
     db.close()
+
+
+def _made(request: pytest.FixtureRequest, folder: Path) -> Database:
+    if request.param != "server":
+        return make_store(folder / "store.db", request.param)
+    return open_target(new_server_store(request.getfixturevalue("postgres")), write=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from store.engine import schema
-from store.engine.database import Database
+from store.engine.database import Database, open_database
 from store.engine.opening import open_target
 from store.engine.server.schema import SIDE_TABLES
 from tests.sources.postgres_server import Server
@@ -21,6 +21,13 @@ def new_server_store(server: Server) -> str:
         open_target(url, create=True, write=True).close()
         _made.add(server)
     return server.database(_TEMPLATE).url
+
+
+def opened_again(database: Database) -> Database:
+    """Return another connection to a store, open for writing."""
+    if database.server is None:
+        return open_database(database.path)
+    return open_target(database.server.dsn, write=True)
 
 
 def fill(target: Database, source: Database) -> None:

@@ -132,6 +132,14 @@ class Talk:
             f"INSERT INTO {table}({names}) VALUES ({marks})", list(values.values())
         )
 
+    def set_json(self, table: str, row_id: str, column: str, key: str, value: Any) -> None:
+        """Set a key of a JSON column, as another program would."""
+        (text,) = self.db.connection.execute(
+            f"SELECT {column} FROM {table} WHERE id = ?", [row_id]).fetchone()
+        self.db.connection.execute(
+            f"UPDATE {table} SET {column} = ? WHERE id = ?",
+            [json.dumps(json.loads(text) | {key: value}), row_id])
+
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return every row of the three tables."""
         return {

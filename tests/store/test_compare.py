@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from store.engine.database import in_transaction
@@ -53,11 +51,11 @@ def test_what_failed_is_counted_by_what_really_happened(talk: Talk) -> None:
     talk.message(right, "user", "two")
     for own in ({"status": "error", "exit_code": 3}, {"exit_code": 1}, {"status": "ok"}):
         answer = talk.call(right, "bash", input=1)
-        talk.db.connection.execute(
-            "UPDATE chat_parts SET data_json = json_set(data_json, '$.resultProviderMetadata',"
-            " json($1)) WHERE message_id = $2 AND type = 'tool-bash'",
-            {"1": json.dumps({"backscroll": own | {"structured": {"long": 1}}}), "2": answer},
-        )
+        (part,) = talk.db.connection.execute(
+            "SELECT id FROM chat_parts WHERE message_id = $1 AND type = 'tool-bash'",
+            {"1": answer}).fetchone()
+        talk.set_json("chat_parts", part, "data_json", "resultProviderMetadata",
+                      {"backscroll": own | {"structured": {"long": 1}}})
     ((_, turn),) = compare(talk.db, left, right).rows
     assert turn is not None and turn.failed == 2
     assert [part["resultProviderMetadata"] for part in turn.parts] == [

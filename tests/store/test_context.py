@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from store.queries.context import context_ids, visible_ids
 from tests.store.talks import Talk
 
@@ -43,6 +45,7 @@ def test_only_the_newest_marker_counts_and_a_hidden_one_does_not(talk: Talk) -> 
     assert context_ids(talk.db, session) == [second]
 
 
+@pytest.mark.file
 def test_metadata_that_is_no_json_is_a_visible_message(talk: Talk) -> None:
     session = talk.session()
     message = talk.message(session)

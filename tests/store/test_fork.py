@@ -242,7 +242,7 @@ def test_attachments_go_with_the_fork_and_come_back(own_talk: Talk) -> None:
     parent = talk.session()
     message = talk.message(parent)
     talk.db.connection.execute(
-        "INSERT INTO attachments VALUES (?, 'out.txt', 'text/plain', 3, x'616263')", [parent]
+        "INSERT INTO attachments VALUES (?, 'out.txt', 'text/plain', 3, ?)", [parent, b"abc"]
     )
     forked = make(talk, parent, message)
     query = "SELECT name, body FROM attachments WHERE session_id = ?"

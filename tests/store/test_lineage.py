@@ -98,6 +98,7 @@ def test_turns_and_labels(talk: Talk) -> None:
     assert [n.labels for n in family(talk.db, session)] == [1]
 
 
+@pytest.mark.file
 def test_branches_are_the_parent_and_its_children_not_the_family(talk: Talk) -> None:
     root = talk.session("Root")
     message = talk.message(root)

@@ -92,6 +92,7 @@ def test_everything_else_in_the_metadata_stays(talk: Talk) -> None:
     assert talk.session_row(session)["metadata_json"] == odd
 
 
+@pytest.mark.file
 def test_metadata_that_is_no_json_is_left_alone(talk: Talk) -> None:
     session = talk.session()
     talk.db.connection.execute("UPDATE chat_sessions SET metadata_json = 'not json'")
@@ -103,9 +104,7 @@ def test_metadata_that_is_no_json_is_left_alone(talk: Talk) -> None:
 def test_undo_keeps_what_someone_else_wrote_since(talk: Talk) -> None:
     session = talk.session()
     in_transaction(talk.db, star, session, now=1)
-    talk.db.connection.execute(
-        "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.new', 5)"
-    )
+    talk.set_json("chat_sessions", session, "metadata_json", "new", 5)
     in_transaction(talk.db, undo, now=1)
     bag = json.loads(talk.session_row(session)["metadata_json"])
     assert bag["new"] == 5

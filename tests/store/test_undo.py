@@ -4,13 +4,14 @@ import sqlite3
 
 import pytest
 
-from store.engine.database import in_transaction, open_database
+from store.engine.database import in_transaction
 from store.errors import Refused
 from store.verbs.log import beside_path
 from store.verbs.marks import rename, star
 from store.verbs.rewind import rewind
 from store.verbs.shelf import archive
 from store.verbs.undo import Step, redo, undo
+from tests.store.engines import opened_again
 from tests.store.talks import Talk
 
 
@@ -59,7 +60,7 @@ def test_a_new_verb_ends_redo(talk: Talk) -> None:
 def test_survives_a_restart(talk: Talk) -> None:
     session = talk.session()
     in_transaction(talk.db, archive, [session], now=1)
-    again = open_database(talk.db.path)
+    again = opened_again(talk.db)
     in_transaction(again, undo, now=2)
     again.close()
     assert talk.session_row(session)["archived_at"] is None

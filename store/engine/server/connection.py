@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -179,6 +181,11 @@ class ServerConnection:
             raise ServerTrouble(url, words, is_refusal=refuses) from None
         self.search_path = login.search_path
         self.version = int(self._driver.get_server_version().major)
+
+    @cached_property
+    def scratch(self) -> sqlite3.Connection:
+        """A SQLite database without content, whose functions edit JSON as in files."""
+        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     @property
     def in_transaction(self) -> bool:

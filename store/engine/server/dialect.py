@@ -26,6 +26,8 @@ class Postgres(Dialect):
     same = "IS NOT DISTINCT FROM"
     other = "IS DISTINCT FROM"
     then_join = "JOIN"
+    random_tail = "upper(left(replace(CAST(gen_random_uuid() AS text), '-', ''), 14))"
+    row_order = "ctid"
     data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
 
     def __init__(
@@ -158,6 +160,40 @@ class Postgres(Dialect):
     def folded(self, expression: str) -> str:
         """Return a text as it is compared without regard to case, in any script."""
         return f'lower({expression} COLLATE "und-x-icu")'
+
+    def hex12(self, number: str) -> str:
+        """Return a number's lowest 48 bits as 12 hexadecimal digits."""
+        return f"lpad(to_hex({number} & 281474976710655), 12, '0')"
+
+    def with_text(self, column: str, key: str, value: str) -> str:
+        """Return a JSON column with a text set at a key of its object; as it is if invalid.
+
+        Args:
+            column: The column.
+            key: The key.
+            value: An expression for the text.
+        """
+        text, new = f"rtrim(CAST({column} AS text))", f"CAST(to_json({value}) AS text)"
+        comma = f"CASE WHEN {text} ~ '^\\s*\\{{\\s*\\}}$' THEN '' ELSE ',' END"
+        added = f"""left({text}, -1) || {comma} || '"{key}":' || {new} || '}}'"""
+        pair = (
+            f"CAST(to_json(pair.key) AS text) || ':' || CASE pair.key WHEN '{key}' THEN {new}"
+            " ELSE CAST(pair.value AS text) END"
+        )
+        changed = (
+            f"(SELECT '{{' || string_agg({pair}, ',' ORDER BY pair.place) || '}}'"
+            f" FROM json_each({self._json(column)}) WITH ORDINALITY AS pair(key, value, place))"
+        )
+        there = f"(coalesce(json_typeof({self._json(column)} -> '{key}'), '') <> '')"
+        is_object = f"json_typeof({self._json(column)}) = 'object'"
+        return (
+            f"CASE WHEN {is_object} THEN CAST(CASE WHEN {there} THEN {changed} ELSE {added} END"
+            f" AS json) ELSE {column} END"
+        )
+
+    def as_json(self, expression: str) -> str:
+        """Return a text as the value of a JSON column."""
+        return f"CAST({expression} AS json)"
 
     def plain_number(self, column: str) -> str:
         """Return a number column, 0 where it holds no number."""

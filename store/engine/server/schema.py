@@ -58,7 +58,17 @@ CREATE TRIGGER changes_told AFTER INSERT ON changes
 Sessions have no rowid there, so a list knows them by a hash of their id. Numbers of ``changes``
 are given before the commit, so a poller asks by the transaction that wrote them.
 """
-_MORE = {0: _BEGINNING}
+KEPT_TABLES = tuple(
+    f"{kept}_{table}" for kept in ("undone", "deleted")
+    for table in (*_CONTRACT_TABLES, "attachments")
+)
+"""Tables of rows that undo can bring back; in a file each is made with its first row."""
+_KEPT = "".join(
+    f"CREATE TABLE {name} (verb_seq BIGINT NOT NULL, LIKE {name.partition('_')[2]});\n"
+    f"CREATE INDEX {name}_verb ON {name}(verb_seq);\n"
+    for name in KEPT_TABLES
+)
+_MORE = {0: _BEGINNING + _KEPT}
 
 
 def side_schema(contract: str) -> str:
@@ -76,7 +86,7 @@ def names(contract: str, *, ours: bool) -> dict[str, str]:
     found = {table: f"{quoted(contract)}.{table}" for table in _CONTRACT_TABLES}
     if ours:
         side = quoted(side_schema(contract))
-        found |= {table: f"{side}.{table}" for table in (*SIDE_TABLES, VERSION_TABLE)}
+        found |= {table: f"{side}.{table}" for table in (*SIDE_TABLES, *KEPT_TABLES, VERSION_TABLE)}
     return found
 
 

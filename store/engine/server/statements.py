@@ -66,6 +66,8 @@ def turned(sql: str, schemas: Mapping[str, str]) -> Turned:
             return f"${names.index(name) + 1}"
         if (word := found["word"]) is not None:
             before, after = after, word.upper()
+            if word.startswith("temp."):
+                return f"pg_{word}"
             if before in _BEFORE_TABLES:
                 return schemas.get(word, word)
         return token
