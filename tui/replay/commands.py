@@ -67,6 +67,8 @@ REPLAY_COMMANDS: tuple[Command[ReplayScreen], ...] = (
              lambda screen: screen.folds.cycle_tools()),
     _command("reasoning", ("i",), "reasoning", "Fold or unfold all reasoning", "Read",
              lambda screen: screen.folds.toggle_reasoning()),
+    _command("hidden", ("H",), "hidden", "Show or hide what rewinds had hidden by then", "Read",
+             lambda screen: screen.folds.toggle_hidden()),
     _always("inspector", ("tab",), "inspector",
             "Focus the inspector, or the transcript again", "Screen",
             lambda screen: screen.turn_inspector(), footer=25, meaning="next-pane"),
