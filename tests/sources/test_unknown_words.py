@@ -72,6 +72,22 @@ def test_how_a_call_of_codex_ended(tmp_path: Path) -> None:
 
 
 
+def test_events_and_lines_of_codex_that_are_new(tmp_path: Path) -> None:
+    """A file that has nothing else is a session too."""
+    lines = Lines(thread_id(1))
+    lines.event(WORD, message="told by an event")
+    lines.add(f"{WORD}_line", {"note": "told by a line"})
+    lines.event("mcp_startup_update", status="of no interest")
+    lines.event("error", message="it broke")
+    found = [part.data["data"] for message in read_one(lines, tmp_path).messages
+             for part in message.parts]  # fmt: skip
+    assert found == [
+        {"name": WORD, "details": {"message": "told by an event"}},
+        {"name": f"{WORD}_line", "details": {"note": "told by a line"}},
+        {"message": "it broke"},
+    ]
+
+
 SHOWN = ("gemini", "cursor", "continue", "goose", "kiro", "kimi", "amp", "qwen", "droid", "zed",
          "openhands", "crush", "llm", "hub", "lionagi", "opencode", "pi", "vibe", "gptme",
          "langgraph", "openai-agents")  # fmt: skip

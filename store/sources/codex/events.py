@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -19,6 +20,24 @@ _RETRIES = frozenset(["stream_error"])
 _EVENTS = frozenset(
     ["warning", "entered_review_mode", "exited_review_mode", "thread_goal_updated", "model_reroute"]
 )
+_QUIET = re.compile(
+    r"(?:task|turn|undo|item|hook)_(?:started|complete|completed)|turn_(?:aborted|diff)"
+    r"|(?:agent|user)_message|agent_reasoning\w*|plan_update|token_count|thread_\w+"
+    r"|session_configured|context_compacted|shutdown_complete|raw_response_item"
+    r"|terminal_interaction|view_image_tool_call|guardian_assessment|skills_update_available"
+    r"|mcp_\w+|collab_\w+|realtime_\w+|\w+_(?:begin|end|delta|updated|request|response)"
+)
+"""Events that say nothing which items, answers and calls do not say."""
+_KNOWN_TYPES = frozenset(
+    ["session_meta", "turn_context", "token_usage_record", "world_state", "event_msg"]
+)
+
+
+def is_unknown(line: Line) -> bool:
+    """Return whether a line is of a type, or an event of a kind, that newer versions write."""
+    if line.type != "event_msg":
+        return bool(line.type) and line.type not in _KNOWN_TYPES and bool(line.payload)
+    return bool(line.kind) and _QUIET.fullmatch(line.kind) is None
 
 
 def is_shown(line: Line) -> bool:
@@ -41,7 +60,8 @@ def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
     output = line.payload.get("review_output")
     if isinstance(output, dict):
         rest = review_text(output)
-    data = {"name": line.kind, **({"details": rest} if rest else {})}
+    name = line.kind if line.type == "event_msg" else line.type
+    data = {"name": name, **({"details": rest} if rest else {})}
     return data_part("event", data, line.at, *record)
 
 

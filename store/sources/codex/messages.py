@@ -75,6 +75,9 @@ class Thread(Responses):
                 self.setting.take(line.payload)
             elif line.type == "token_usage_record":
                 self.count(entry, self.counting.take_record(line.payload))
+            elif events.is_unknown(line):
+                self._show(entry)
+                return
             self.keep(entry)
 
     def _take_item(self, entry: Entry) -> None:
@@ -178,8 +181,7 @@ class Thread(Responses):
             if events.is_failure(line):
                 self.settle()
             self.close()
-            message = self.add(entry, "system", {})
-            message.parts.append(events.part_of(line, self.record(entry)))
+            self._show(entry)
             return
         if line.kind == "task_started":
             self.settle()
@@ -195,8 +197,17 @@ class Thread(Responses):
         if self.tell(entry):
             return
         item = item_of(line)
-        if item is None or not self._take_told(entry, item):
+        if item is not None and self._take_told(entry, item):
+            return
+        if item is None and events.is_unknown(line):
+            self._show(entry)
+        else:
             self.keep(entry)
+
+    def _show(self, entry: Entry) -> None:
+        """Show an event in the answer that is being written, else as a message of its own."""
+        message = self.opened or self.add(entry, "system", {})
+        message.parts.append(events.part_of(entry.line, self.record(entry)))
 
     def _take_told(self, entry: Entry, item: dict[str, Any]) -> bool:
         """Use what an item says about a call or a prompt; return whether its record has a place."""
