@@ -190,6 +190,9 @@ class Sync:
             self._listing = outlines.list_first(
                 self.database, new, self.settings.excludes, self.clock, self.stopped
             )
+            # Helpers take both processors while they start: the newest sessions come before them.
+            while not self.progress.files_listed and self._list_on():
+                pass
         self.bring_in(jobs)
 
     def _list_on(self) -> bool:

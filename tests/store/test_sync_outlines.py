@@ -282,6 +282,21 @@ def test_a_session_that_is_opened_is_read_before_what_helpers_wait_with(
     database.close()
 
 
+def test_the_newest_are_listed_before_helpers_start(
+    library: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[int] = []
+
+    def counted(self: Sync, jobs: list[Job]) -> None:
+        found.append(len(sessions(library)))
+
+    monkeypatch.setattr(Sync, "_pool_for", counted)
+    monkeypatch.setattr(engine, "BULK_UNITS", 1)
+    monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 5)
+    Sync(library, LISTED).run([FIRST["claude-code"].target()])
+    assert 0 < found[0] < len(sessions(library))
+
+
 def test_ids_are_taken_line_by_line_however_they_arrive() -> None:
     wanted = Wanted()
     for chunk in (b"ses_1\nses", b"_2", b"\n\n", b"x" * 300 + b"\n", b"\xff\n", b"rest"):
