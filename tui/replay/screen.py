@@ -60,7 +60,9 @@ TICK_S = 1 / 12
 PAGE = 500
 """Messages in one read."""
 RENEWED_S = 1.0
-"""A session that is written to is read again no more often than this."""
+"""A session that is written to is read again no more often than this, or than it takes."""
+RESTS = 5
+"""How many times as long as a long session took to be read it is left alone."""
 
 
 class Loaded(NamedTuple):
@@ -261,6 +263,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.background(self._renew, group="renew")
 
     async def _renew(self) -> None:
+        begun = self._clock()
         try:
             store = await self.host.library.ready()
             row = await store.read(get, self._session_id)
@@ -270,7 +273,8 @@ class ReplayScreen(OwnServices, UpperScreen):
                 if loaded is not None:
                     await self._show_instead(loaded)
         finally:
-            self.set_timer(RENEWED_S, self._renewed)
+            took = max(0, self._clock() - begun) / 1_000
+            self.set_timer(min(60.0, max(RENEWED_S, RESTS * took)), self._renewed)
 
     async def _show_instead(self, loaded: Loaded) -> None:
         """Show the session as it is now, at the same moment and the same lines."""
