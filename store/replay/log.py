@@ -9,7 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from store.engine.database import Database
-from store.engine.values import decoded
+from store.engine.values import decoded, number, text
+from store.events.log import has_events
 from store.events.reading import changes_of, events_of_part
 from store.replay.versions import with_text
 from store.rows import PartRow
@@ -35,6 +36,40 @@ class Change(NamedTuple):
     at: int
     seq: int
     is_own: bool
+
+
+class Hiding(NamedTuple):
+    """A message was written, hidden or not.
+
+    Attributes:
+        hidden_at: When a rewind hid it, epoch ms; 0 where it is visible.
+        at: When that was written.
+    """
+
+    message_id: str
+    hidden_at: int
+    at: int
+
+
+def hidings(db: Database, session_id: str) -> list[Hiding]:
+    """Return from the log whether messages were hidden, in order; of those that ever were.
+
+    Args:
+        db: The store; one without a log has none.
+        session_id: The session.
+    """
+    if not has_events(db):
+        return []
+    hidden = "json_extract(CASE WHEN json_valid(e.metadata_json) THEN e.metadata_json END," \
+        " '$.hidden_at')"
+    rows = db.connection.execute(
+        f"SELECT e.message_id, {hidden}, e.at FROM events e WHERE e.stream_id = $1"
+        " AND e.part_id IS NULL AND e.message_id IS NOT NULL AND e.metadata_json IS NOT NULL"
+        " ORDER BY e.seq", {"1": session_id},
+    ).fetchall()
+    ever = {row[0] for row in rows if number(row[1])}
+    return [Hiding(text(message) or "", number(hidden_at), number(at))
+            for message, hidden_at, at in rows if message in ever]
 
 
 def changes_page(

@@ -23,11 +23,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from store.conversation.turns import NO_TURN
 from store.queries.transcript import Outline
-from store.replay.log import Change
+from store.replay.log import Change, Hiding
 from store.replay.spans import Spans
 
 LATEST = 253_402_300_799_999
@@ -50,7 +51,7 @@ class Cut(NamedTuple):
         beyond: Parts after it that are there, in order.
         open: Parts that are there and not as they are in the end.
         answering: Messages that are there and get more parts later.
-        hidden: How many of the rewinds, in the order of their times, have happened.
+        hidden: How many of the rewinds and restorings have happened, in the order of their times.
     """
 
     until: int
@@ -69,6 +70,19 @@ class Logged(NamedTuple):
     last: int
 
 
+class Toggle(NamedTuple):
+    """Messages were hidden by a rewind, or restored.
+
+    Attributes:
+        at: When, epoch ms.
+        hides: Whether they were hidden.
+    """
+
+    at: int
+    hides: bool
+    messages: list[int]
+
+
 class Timeline:
     """The times of a session; parts and messages are numbered in display order.
 
@@ -80,7 +94,7 @@ class Timeline:
         message_starts: When each message came.
         message_ends: When each message had all its parts.
         turns: The messages that begin turns, those hidden later too.
-        rewinds: ``(time, messages)`` that each rewind hid, in order of time.
+        rewinds: What rewinds hid and what was restored, in order of time.
         moments: The times at which anything happened, ascending and without repetition.
         origin: Where the times are from.
     """
@@ -91,7 +105,7 @@ class Timeline:
         self.starts, self.ends = array("q"), array("q")
         self.message_starts, self.message_ends = array("q"), array("q")
         self.turns = array("i")
-        self.rewinds: list[tuple[int, list[int]]] = []
+        self.rewinds: list[Toggle] = []
         self.moments = array("q")
         self.origin: Origin = "none"
         self._ids: list[str] = []
@@ -104,6 +118,7 @@ class Timeline:
         self._message_places: dict[str, int] = {}
         self._logged: dict[int, Logged] = {}
         self._noted: set[int] = set()
+        self._seen: dict[int, list[Hiding]] = {}
 
     def __len__(self) -> int:
         """Return how many parts there are."""
@@ -153,6 +168,12 @@ class Timeline:
             self._logged[part] = Logged(
                 min(known.begin, at), max(known.end, at), known.first, change.seq)
             self._noted.add(at)
+
+    def note_hiding(self, hiding: Hiding) -> None:
+        """Take from a log whether a message was hidden, event by event."""
+        message = self._message_places.get(hiding.message_id)
+        if message is not None:
+            self._seen.setdefault(message, []).append(hiding)
 
     # The times
 
@@ -223,11 +244,24 @@ class Timeline:
         return min(end, following) if following > start else end
 
     def _find_rewinds(self) -> None:
-        found: dict[int, list[int]] = {}
-        for number, at in enumerate(self._hidden_at):
-            if at > 0 and not self._queued[number]:
-                found.setdefault(at, []).append(number)
-        self.rewinds = sorted(found.items())
+        found: dict[tuple[int, bool], list[int]] = {}
+        for number, hidden_at in enumerate(self._hidden_at):
+            if self._queued[number]:
+                continue
+            before, hidden = 0, False
+            for hiding in self._seen.get(number, ()):
+                if bool(hiding.hidden_at) != hidden:
+                    hidden = not hidden
+                    before = max(before + 1, _bounded(hiding.hidden_at or hiding.at))
+                    found.setdefault((before, hidden), []).append(number)
+            if hidden_at > 0 and not hidden:
+                found.setdefault((max(before, hidden_at), True), []).append(number)
+        self.rewinds = [Toggle(at, hides, messages)
+                        for (at, hides), messages in sorted(found.items())]
+        self._hidden_when: dict[int, list[Toggle]] = {}
+        for toggle in self.rewinds:
+            for message in toggle.messages:
+                self._hidden_when.setdefault(message, []).append(toggle)
 
     def _index(self) -> None:
         starts = self.starts
@@ -243,7 +277,8 @@ class Timeline:
             if self._kinds[part] & _GROWS and part not in self._logged)
         self._steps = sorted(set(self.message_starts))
         self._turn_steps = sorted({self.message_starts[turn] for turn in self.turns})
-        times = {*starts, *self.ends, *(at for at, _messages in self.rewinds), *self._noted}
+        times = {*starts, *self.ends, *(rewind.at for rewind in self.rewinds),
+                 *self._noted}
         self.moments = array("q", sorted(at for at in times if at >= self.begin))
         self.finish = self.moments[-1]
 
@@ -255,7 +290,7 @@ class Timeline:
         until = bisect_right(self._latest, at)
         end = bisect_right(self._earliest, at)
         beyond = tuple(part for part in range(until, end) if self.starts[part] <= at)
-        hidden = bisect_right(self.rewinds, at, key=lambda rewind: rewind[0])
+        hidden = bisect_right(self.rewinds, at, key=attrgetter("at"))
         return Cut(until, beyond, tuple(sorted(self._open.at(at))),
                    tuple(sorted(self._answering.at(at))), hidden)
 
@@ -287,7 +322,8 @@ class Timeline:
 
     def is_hidden(self, message: int, at: int) -> bool:
         """Return whether a rewind had hidden a message at a moment."""
-        return 0 < self._hidden_at[message] <= at
+        past = [toggle for toggle in self._hidden_when.get(message, ()) if toggle.at <= at]
+        return bool(past) and past[-1].hides
 
     def turn_around(self, message: int) -> tuple[int | None, int]:
         """Return the first message of a message's turn and the one after its last.

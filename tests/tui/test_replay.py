@@ -549,3 +549,21 @@ async def test_far_jumps_in_a_session_of_many_parts(tmp_path: Path) -> None:
             assert view.cursor == view.document.last_shown(), key
             seen.append(len(view.document))
         assert seen[0] == seen[2] == 350 and seen[1] == seen[5] == 1
+
+
+async def test_a_rewind_and_its_undoing_are_seen_from_the_log(path: Path) -> None:
+    database = open_database(path)
+    switch_on(database)
+    for at, metadata in ((620_000, f'{{"hidden_at":{START + 620_000}}}'), (700_000, "{}")):
+        database.connection.execute(
+            "UPDATE chat_messages SET metadata_json = ?, updated_at = ? WHERE id = ?",
+            (metadata, START + at, message_id(2)))
+    database.connection.execute("UPDATE events SET at = coalesce(updated_at, created_at)"
+                                " WHERE changed IS NOT NULL")
+    database.close()
+    async with replaying(path) as replay:
+        seen = []
+        for at in (619_999, 620_000, 699_999, 700_000, 650_000):
+            await replay.to(at)
+            seen.append(("second prompt" in replay.shown, "hidden by a rewind" in replay.shown))
+        assert seen == [(True, False), (False, True), (False, True), (True, False), (False, True)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from store.conversation.readable import decode
-from store.replay.log import Change, PartVersions
+from store.replay.log import Change, Hiding, PartVersions
 from store.replay.reading import Timed
 from store.replay.timeline import Cut, Logged, Timeline
 from store.replay.versions import message_before, part_before
@@ -63,10 +63,17 @@ class Recording:
         self.skeleton.add(timed.outline)
         self.timeline.add(*timed)
 
-    def note(self, changes: Iterable[Change]) -> None:
-        """Take from a log when parts were written, once all messages were added."""
+    def note(self, changes: Iterable[Change], hidings: Iterable[Hiding]) -> None:
+        """Take what a log has, once all messages were added.
+
+        Args:
+            changes: When parts were written.
+            hidings: Whether messages were hidden.
+        """
         for change in changes:
             self.timeline.note(change)
+        for hiding in hidings:
+            self.timeline.note_hiding(hiding)
 
     def add_queued(self) -> None:
         """Add the queued messages, which come last."""
@@ -130,17 +137,22 @@ class ReplayDocument(Document):
         return cut != before or bool(cut.open)
 
     def _hide(self, rewinds: int) -> None:
-        """Let the first of the rewinds have happened, and no other."""
+        """Let the first of the rewinds and restorings have happened, and no other."""
         moved = set()
-        for number, (_at, messages) in enumerate(self.timeline.rewinds):
-            for message in messages:
-                moved.add(self._whole.message_ids[message])
-                if number < rewinds:
-                    self._whole.flags[message] |= HIDDEN
-                else:
-                    self._whole.flags[message] &= ~HIDDEN
-                for part in self._whole.parts_of(message):
-                    self._lines.set(part, estimate(self._whole, part, self.setting))
+        hidden: dict[int, int] = {}
+        for number, toggle in enumerate(self.timeline.rewinds):
+            for message in toggle.messages:
+                happened = number < rewinds
+                hidden[message] = toggle.at * toggle.hides if happened else hidden.get(message, 0)
+        for message, at in hidden.items():
+            moved.add(self._whole.message_ids[message])
+            self._whole.hidden_at[message] = at
+            if at:
+                self._whole.flags[message] |= HIDDEN
+            else:
+                self._whole.flags[message] &= ~HIDDEN
+            for part in self._whole.parts_of(message):
+                self._lines.set(part, estimate(self._whole, part, self.setting))
         for key in [key for key in self._blocks if key[0] in moved]:
             self._blocks.drop(key)
         self._measured.clear()

@@ -23,7 +23,7 @@ from store.queries.inspection import PartDetail
 from store.queries.sessions import get
 from store.queries.transcript import Extent, Keyset, extent, rows_of
 from store.replay.axis import Axis
-from store.replay.log import Change, changes_page, versions_of
+from store.replay.log import Change, changes_page, hidings, versions_of
 from store.replay.player import Player
 from store.replay.reading import Answer, answers_page, timed_page
 from store.replay.totals import Totals
@@ -192,7 +192,7 @@ class ReplayScreen(OwnServices, UpperScreen):
                 self.header.show([Line([(words, "muted")])])
         recording.add_queued()
         await self._read_log(store, row.id)
-        if not await store.read(lambda _db: self._finished(recording)):
+        if not await store.read(self._finished, recording, row.id):
             return None
         timeline = recording.timeline
         axis, document = await store.read(lambda _db: (
@@ -208,8 +208,8 @@ class ReplayScreen(OwnServices, UpperScreen):
             self._changes += changes
             self._seq = after or self._seq
 
-    def _finished(self, recording: Recording) -> bool:
-        recording.note(self._changes)
+    def _finished(self, db: Database, recording: Recording, session_id: str) -> bool:
+        recording.note(self._changes, hidings(db, session_id))
         return len(recording.finish()) > 0
 
     def _take(self, loaded: Loaded) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from store.replay.log import Change
+from store.replay.log import Change, Hiding
 from store.replay.spans import Spans
 from store.replay.timeline import LATEST, LONGEST_TEXT_MS, UNTIMED_STEP_MS
 from tests.store.replay.made import START, Msg, call, made, ms, raw, text, there, user
@@ -106,7 +106,7 @@ def test_queued_messages_come_when_they_were_queued() -> None:
 
 def test_hidden_messages_are_seen_until_they_were_hidden() -> None:
     timeline = made(user(0), user(1_000, hidden=5_000), user(2_000, hidden=5_000), user(6_000))
-    assert timeline.rewinds == [(ms(5_000), [1, 2])]
+    assert timeline.rewinds == [(ms(5_000), True, [1, 2])]
     assert [timeline.cut(ms(at)).hidden for at in (4_999, 5_000)] == [0, 1]
     assert ms(5_000) in timeline.moments
     assert not timeline.is_hidden(1, ms(4_999)) and timeline.is_hidden(1, ms(5_000))
@@ -137,6 +137,21 @@ def test_the_log_knows_better() -> None:
     assert timeline.logged(1) == (ms(1_100), ms(2_500), 1_100, 2_500)
     assert timeline.logged(0) is None
     assert ms(1_500) in timeline.moments and ms(9) not in timeline.moments
+
+
+def test_what_was_hidden_and_restored_by_the_log() -> None:
+    timeline = raw([user(0), user(1_000), user(2_000, hidden=3_000), user(9_000, hidden=50_000)])
+    for message, hidden_at, at in (
+        ("m1", 0, 1_000), ("m2", 3_000, 3_001), ("m1", 3_000, 3_001), ("m1", 0, 6_000),
+        ("m2", 0, 6_000), ("m2", 3_000, 8_000), ("none", 4, 4), ("m3", 50_000, 50_002),
+    ):
+        timeline.note_hiding(Hiding(message, hidden_at and ms(hidden_at), ms(at)))
+    timeline.settle()
+    assert timeline.rewinds == [
+        (ms(3_000), True, [1, 2]), (ms(6_000), False, [1, 2]), (ms(6_001), True, [2]),
+        (ms(50_000), True, [3])]
+    assert [timeline.is_hidden(1, ms(at)) for at in (2_999, 3_000, 6_000)] == [False, True, False]
+    assert timeline.is_hidden(2, ms(6_001)) and not timeline.is_hidden(0, ms(99_000))
 
 
 def test_a_session_that_is_all_in_the_log() -> None:
