@@ -18,6 +18,7 @@ from tests.tui.replayed import WORDS, Replayed, replaying, timed_store
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text
 from tests.tui.test_read_only import files
 from tests.tui.verbs_app import running
+from tui.kit import clipboard
 from tui.kit.lines import width_of
 from tui.main.screen import MainScreen
 from tui.replay.bar import bar_cells, bar_line, elapsed_words, facts_line
@@ -170,11 +171,25 @@ async def test_lines_and_parts(tmp_path: Path) -> None:
         assert view.cursor == cursor
 
 
+async def test_what_was_there_is_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[str] = []
+
+    async def copy(_app: object, words: str, _name: str) -> None:
+        copied.append(words)
+
+    monkeypatch.setattr(clipboard, "copy", copy)
+    async with replaying(path) as replay:
+        await replay.to(10_000)
+        await replay.press("y")
+    assert copied == [WORDS[: len(WORDS) // 2]]
+
+
 async def test_what_is_read_stays_while_it_plays(tmp_path: Path) -> None:
     path = make_store(tmp_path / "s.db", long_talk(12))
     async with replaying(path, size=(80, 24)) as replay:
-        await replay.press("7", "pageup", "space")
-        replay.screen.view.at_end = False
+        await replay.press("7", "space", "pageup", "space")
+        assert not replay.player.playing and not replay.screen.view.at_end
+        replay.player.playing = True
         lines, at = read(replay), replay.at
         await replay.pass_by(300)
         assert replay.at > at and read(replay) == lines

@@ -61,6 +61,8 @@ REPLAY_COMMANDS: tuple[Command[ReplayScreen], ...] = (
     _command("open", ("enter",), "open here",
              "Leave the replay, and show this part in the transcript", "Read",
              lambda screen: screen.open_here(), footer=20),
+    _command("copy", ("y",), "copy", "Copy the selected text or the part, as it was then", "Copy",
+             lambda screen: screen.copying.copy()),
     _command("fold", ("o",), "fold", "Fold or unfold the part", "Read",
              lambda screen: screen.fold()),
     _command("tools", ("t",), "tools", "Show all tool outputs short, in full, or closed", "Read",

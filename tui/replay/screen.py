@@ -42,6 +42,7 @@ from tui.replay.document import Recording, ReplayDocument
 from tui.stacked import UpperScreen
 from tui.state.layout import THREE_PANES, TWO_PANES, LayoutState
 from tui.state.prices import price_table
+from tui.transcript.copy_actions import CopyActions
 from tui.transcript.folds import Folds
 from tui.transcript.headings import FactLines, header_lines
 from tui.transcript.navigator import Navigator
@@ -92,6 +93,7 @@ class ReplayScreen(OwnServices, UpperScreen):
     SCOPE = "replay"
     navigator: Navigator
     folds: Folds
+    copying: CopyActions
     AUTO_FOCUS = "TranscriptView"
     DEFAULT_CSS = """
     ReplayScreen { background: $background; }
@@ -124,6 +126,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.placement = Placement(shown, self, self.selected)
         self.navigator = Navigator(shown, self, self.placement)
         self.folds = Folds(shown, self, self.placement)
+        self.copying = CopyActions(shown, self)
         self.player: Player | None = None
         self.feed: InspectorFeed
         self._totals: Totals | None = None
@@ -131,6 +134,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self._extent: Extent | None = None
         self._ticked = clock()
         self._tick_waits = False
+        self._sought_share: float | None = None
         self._inspects = False
         self._changes: list[Change] = []
         self._seq = 0
@@ -381,7 +385,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         if self.player is not None:
             self._ticked = self._clock()
             self.player.toggle()
-            self.view.at_end = True
+            self.view.at_end |= self.player.playing
             await self.show()
 
     async def message(self, step: int) -> None:
@@ -559,6 +563,8 @@ class ReplayScreen(OwnServices, UpperScreen):
         player = self.player
         if command.id == "replay.play" and player is not None:
             return "pause" if player.playing else "play"
+        if command.id == "replay.inspector" and self.inspector.has_focus_within:
+            return "transcript"
         if command.id == "replay.waits" and player is not None:
             return "play waits" if player.skip else "skip waits"
         return super().footer_label(command)
@@ -614,7 +620,15 @@ class ReplayScreen(OwnServices, UpperScreen):
     @on(PositionBar.Sought)
     def _sought(self, event: PositionBar.Sought) -> None:
         event.stop()
-        self._in_turn(partial(self.to_share, event.share))
+        waits, self._sought_share = self._sought_share is not None, event.share
+        if not waits:
+            self._in_turn(self._to_sought)
+
+    async def _to_sought(self) -> None:
+        """Go to the newest place that the mouse asked for."""
+        share, self._sought_share = self._sought_share, None
+        if share is not None:
+            await self.to_share(share)
 
     @on(PositionBar.Pressed)
     def _pressed(self, event: PositionBar.Pressed) -> None:
