@@ -185,12 +185,11 @@ def _cut(db: Database, stream: Value, before: int | None) -> int:
         f"DELETE FROM events WHERE {of} AND seq = ?",
         ((stream, seq) for (seq,) in others if seq not in known))
     # The later ones move first, so that no number is there twice; the session's is the first one.
+    # An event is rewritten as a whole, so each is once.
     connection.executemany(
-        f"UPDATE events SET seq = ? WHERE {of} AND seq = ?",
-        ((until - place, stream, seq) for place, seq in enumerate(stay) if seq != until - place))
-    connection.execute(
-        "UPDATE events SET kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
-        f" WHERE {of} AND seq <= ?", (stream, until))
+        "UPDATE events SET seq = ?, kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
+        f" WHERE {of} AND seq = ? AND (seq <> ? OR kind NOT GLOB '*.snapshot')",
+        ((until - place, stream, seq, until - place) for place, seq in enumerate(stay)))
     return count - left
 
 
