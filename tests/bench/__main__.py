@@ -38,6 +38,7 @@ Bench = Callable[[bool], list[Line]]
 BENCHES: dict[str, Bench] = {
     "start": browse_bench.start,
     "list": browse_bench.list_key,
+    "held": browse_bench.held_keys,
     "open": browse_bench.open_session,
     "page": browse_bench.pages,
     "bytes": bytes_bench.count_bytes,

@@ -18,24 +18,24 @@ from tests.bench.long_session import (
     LAST_MESSAGE,
     PARTS_PER_MESSAGE,
     SESSION,
-    SMALL_PARTS,
-    last_words,
     long_store,
 )
 from tests.bench.many_sessions import list_store
 from tests.bench.report import Limits, Line
 from tests.bench.terminal import Terminal, clean_environment
 
-SIZES = ((120, 40), (500, 150))
-FOLD = b"o"
+SIZES = ((120, 40), (80, 24), (200, 60), (500, 150))
+FOLD, HELP, ESCAPE = b"o", b"?", b"\x1b"
+A_KEY, A_STEP = 20_000, 4_000
+"""At most for a key, which is a second at 20 kB/s, and for a step in the list."""
 RUNNING = "sleep 600"
 REST_S = 0.5
 PARTS = 2_000
-PRESSES = 8
+PRESSES = 4
 
 
 def count_bytes(quick: bool) -> list[Line]:
-    """Count the bytes of the start, of keys, and of a call that runs, at two sizes."""
+    """Count the bytes of the start, of keys, and of a call that runs, at each size."""
     lines: list[Line] = []
     for size in SIZES[:1] if quick else SIZES:
         lines += _list(size)
@@ -43,18 +43,25 @@ def count_bytes(quick: bool) -> list[Line]:
     return lines
 
 
-def _line(what: str, size: tuple[int, int], counts: list[int], most: int | None = None) -> Line:
+def _line(what: str, size: tuple[int, int], counts: list[int], most: int | None = A_KEY) -> Line:
     return Line(
         "bytes", f"{what}, {size[0]}x{size[1]}", statistics.median(counts), "bytes",
-        limits=Limits(value=most if size == SIZES[0] else None), details={"counts": counts},
+        limits=Limits(value=most), details={"counts": counts},
     )  # fmt: skip
 
 
-def _of_key(terminal: Terminal, key: bytes) -> int:
-    """Return the bytes that follow a key until nothing more comes."""
+def _of_key(terminal: Terminal, key: bytes, shown: bytes = b"") -> int:
+    """Return the bytes that follow a key until nothing more comes.
+
+    Args:
+        terminal: At rest.
+        key: What is sent.
+        shown: Words of the answer.
+    """
     terminal.quiet(REST_S)
     before = terminal.received
     terminal.send(key)
+    terminal.until(shown)
     terminal.quiet(REST_S)
     return terminal.received - before
 
@@ -71,10 +78,13 @@ def _list(size: tuple[int, int]) -> list[Line]:
         start = terminal.received
         down = [_of_key(terminal, app.DOWN) for _ in range(PRESSES)]
         page = [_of_key(terminal, app.PAGE_DOWN) for _ in range(PRESSES)]
+        helped = [_of_key(terminal, HELP, b"esc closes"), _of_key(terminal, ESCAPE)]
     return [
-        _line("start", size, [start]),
-        _line("key down in the list, with the session beside it", size, down, 4_000),
+        _line("start", size, [start], None),
+        _line("key down in the list, with the session beside it", size, down, A_STEP),
         _line("page down in the list, with the session beside it", size, page),
+        _line("help", size, helped[:1]),
+        _line("help closed", size, helped[1:]),
     ]
 
 
@@ -88,9 +98,9 @@ def _transcript(size: tuple[int, int], seconds: int) -> list[Line]:
             clean_environment() as environment,
             Terminal(app.command(store), environment, columns=columns, lines=rows) as terminal,
         ):
-            terminal.until(last_words(SMALL_PARTS).encode())
+            terminal.until(FOOTER)
+            terminal.quiet(app.SETTLED_S)
             terminal.send(app.DOWN)
-            terminal.until(last_words(PARTS).encode())
             opened = [_of_key(terminal, app.ENTER)]
             for key in (app.UP, app.DOWN):
                 terminal.send(app.TO_LIST)

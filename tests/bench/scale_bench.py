@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 
 from tests.bench import claude_corpus
@@ -136,10 +137,11 @@ def _sync(folder: str, roots: Sequence[Path]) -> float:
 
 @dataclass(slots=True)
 class _Spent:
-    """CPU shares in percent of one processor, of the browser and of all its children."""
+    """CPU shares in percent of one processor, of the browser and the processes it starts."""
 
     app: list[float] = field(default_factory=list)
     watcher: list[float] = field(default_factory=list)
+    upkeep: list[float] = field(default_factory=list)
 
 
 def _growing(quick: bool) -> list[Line]:
@@ -149,14 +151,16 @@ def _growing(quick: bool) -> list[Line]:
     rates = (LINES_A_SECOND, 4 * LINES_A_SECOND)
     written = [_grow(few, rate, seconds, spent) for rate in rates]
     what = f"{few} sessions that grow by a line a second each"
-    per_kb = [share / size for share, size in zip(spent.watcher, written, strict=True)]
-    return [
+    lines = [
         Line("scale", f"CPU of the browser, {what}", spent.app[0], "%", limits=Limits(value=5),
-             details={"at_4_lines": spent.app[1]}),
-        Line("scale", "CPU of the watcher per kB a second, four times as much beside once",
-             per_kb[1], "%", per_kb[0], WITHIN,
-             {"watcher": spent.watcher, "kb_a_second": written}),
+             details={"at_4_lines": spent.app[1]})
     ]  # fmt: skip
+    for who, shares in (("watcher", spent.watcher), ("upkeep", spent.upkeep)):
+        once, more = (share / size for share, size in zip(shares, written, strict=True))
+        lines.append(Line(
+            "scale", f"CPU of the {who} per kB a second, four times as much beside once",
+            more, "%", once, WITHIN, {who: shares, "kb_a_second": written}))
+    return lines
 
 
 def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
@@ -187,12 +191,14 @@ def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
                         size += file.write(line)
                 terminal.rest(max(0.0, started + (number + 1) / rate - time.perf_counter()))
             took = time.perf_counter() - started
-            shares = [
+            own, *shares = [
                 100 * (cpu_seconds(pid) - seen) / took
                 for pid, seen in zip(pids, before, strict=True)
             ]
-    spent.app.append(shares[0])
-    spent.watcher.append(sum(shares[1:]))
+            syncs = [b"store.sync" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids[1:]]
+    spent.app.append(own)
+    spent.watcher.append(sum(compress(shares, syncs)))
+    spent.upkeep.append(sum(shares) - spent.watcher[-1])
     return size / took / 1_000
 
 

@@ -98,13 +98,13 @@ class Terminal:
             time.sleep(0.001)
             return False
         self.log.append((time.perf_counter(), data))
-        # The mark may come in two pieces.
+        # A mark or a question may come in two pieces.
         marked = self._cut_off + data
-        self.frames += marked.count(FRAME_END)
-        self._cut_off = marked[-len(FRAME_END) + 1:]
+        self.frames += marked[-len(data) - len(FRAME_END) + 1:].count(FRAME_END)
+        self._cut_off = marked[-max(map(len, _ANSWERS)) + 1:]
         self._fresh += data
         for question, answer in _ANSWERS.items():
-            if question in data:
+            if question in marked:
                 os.write(self._master, answer)
         return True
 
