@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from store.errors import StoreError
+from store.sources.base.file_forms import form_of
 from store.sources.base.growing import entries_of
 from store.sources.base.protocol import FileStamp
 from store.system.paths import open_regular
@@ -119,6 +120,9 @@ class FolderArchive(Archive):
     def chunks(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of a file from a place on."""
         with open_regular(self.source_of(name)) as file:
+            form = form_of(file.read(8) or b"")
+            if form is not None and not form.name.startswith("UTF-8"):
+                raise ArchiveError(f"{name} is {form.name}; make plain UTF-8 of it")
             file.seek(start)
             yield from iter(lambda: file.read(STEP), b"")
 

@@ -51,7 +51,9 @@ class Listings:
         try:
             entries = self._read(path, key) if stamps[0].inode else {}
         except (StoreError, sqlite3.Error, OSError, LineError) as error:
-            problems.append(Problem(path, 0, f"cannot be read: {error}"))
+            problem = Problem(path, 0, f"cannot be read: {error}")
+            # It is asked once for each of its sessions.
+            problems += [problem] if problem not in problems else []
             return known.entries if known is not None else {}
         self._kept[path, key] = _Kept(stamps, entries)
         return entries

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.file_forms import form_of
 from store.sources.base.json_lines import LineError, parse_line, records_of
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import FileStamp, KnownPrompt, Problem, Reading, Unit
@@ -257,7 +258,12 @@ class PromptHistory:
             return {}
         found: dict[str, _Session] = {}
         with open_regular(path) as file:
-            lines = file.read().split(b"\n")
+            body = file.read()
+        form = form_of(body[:8])
+        if form is not None:
+            problems.append(Problem(path, 0, form.reason))
+            body = form.decode(body)
+        lines, wrong = body.split(b"\n"), list[Problem]()
         for place, line in enumerate(lines):
             named = self._session_id.search(line)
             if named is not None and line.rstrip().endswith(b"}"):
@@ -268,7 +274,11 @@ class PromptHistory:
                     self._take_unnamed(found, line.rstrip(b"\r"))
                 except LineError as error:
                     if place < len(lines) - 1:
-                        problems.append(Problem(path, place + 1, str(error)))
+                        wrong.append(Problem(path, place + 1, str(error)))
+        if len(wrong) > 1 and not found:
+            reason = f"no JSON object a line, as the log has: {len(wrong)} lines are not read"
+            wrong = [Problem(path, 0, reason)]
+        problems += wrong
         return found
 
     def _take_unnamed(self, found: dict[str, _Session], record: bytes) -> None:

@@ -1,0 +1,57 @@
+"""A file in another form is one problem that says so, not one for each line or session."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store.engine.database import open_database
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from tests.sources.samples import FIRST, SAMPLES, path_of
+
+
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body)
+
+
+def _wide(body: bytes) -> bytes:
+    return body.decode().encode("utf-16")
+
+
+def _pretty(body: bytes) -> bytes:
+    lines = (json.dumps(json.loads(line), indent=2) for line in body.splitlines() if line)
+    return "\n".join(lines).encode()
+
+
+def _empty(body: bytes) -> bytes:
+    return b""
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "change"),
+    [
+        *((FIRST["claude-code"].root, "history.jsonl", how) for how in (_packed, _wide, _pretty)),
+        ("cline/legacy", "taskHistory.json", _empty),
+        *((kind, "conversations.json", how) for kind in ("chatgpt/folder", "claude-ai/folder")
+          for how in (_packed, _wide)),
+    ],
+)  # fmt: skip
+def test_one_problem(
+    root: str, name: str, change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    (sample,) = (each for each in SAMPLES if each.root == root)
+    target = sample.copied(tmp_path)
+    top = path_of(target)
+    (path,) = top.rglob(name)
+    path.write_bytes(change(path.read_bytes()))
+    database = open_database(tmp_path / "library.db", create=True)
+    Sync(database, Settings(helpers=0)).run([target])
+    found = [reason for told, reason in database.connection.execute(
+        "SELECT path, reason FROM source_problems") if told == str(path)]  # fmt: skip
+    database.close()
+    assert len(found) == 1, found
