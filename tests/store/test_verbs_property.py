@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
-from store.engine.database import in_transaction
+from store.engine.database import Database, in_transaction
+from store.engine.opening import open_target
 from store.errors import Refused
 from store.queries.context import context_ids, visible_ids
 from store.usage import KEYS
@@ -22,6 +29,8 @@ from store.verbs.rewind import batches, restore, rewind
 from store.verbs.rollups import count
 from store.verbs.shelf import archive, unarchive
 from store.verbs.undo import redo, undo
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_server_store
 from tests.store.talks import TABLES, Talk, make_store
 
 pytestmark = pytest.mark.long
@@ -74,10 +83,13 @@ class Verbs(RuleBasedStateMachine):
     def start(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         os.environ["XDG_DATA_HOME"] = self.folder.name
-        self.talk = Talk(make_store(Path(self.folder.name) / "store.db", self.form))
+        self.talk = Talk(self.made())
         self.model = Model({self.talk.session(): []})
         self.undone_forks: set[str] = set()
         self.seen: set[str] = set()
+
+    def made(self) -> Database:
+        return make_store(Path(self.folder.name) / "store.db", self.form)
 
     def teardown(self) -> None:
         self.talk.db.close()
@@ -265,5 +277,14 @@ TestContract = HostVerbs.TestCase
 TestContract.settings = LIMITS
 TestGrida = GridaVerbs.TestCase
 TestGrida.settings = LIMITS
+
+
+def test_on_a_server(postgres: Server) -> None:
+    class OnAServer(Verbs):
+        def made(self) -> Database:
+            return open_target(new_server_store(postgres), write=True)
+
+    run_state_machine_as_test(OnAServer, settings=LIMITS)
+
 
 assert set(KEYS) == {"input", "output", "reasoning", "cache_read", "cache_write"}
