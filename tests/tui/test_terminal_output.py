@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import random
 import select
+import shutil
+import subprocess
 import tty
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyte
 import pytest
@@ -111,6 +114,48 @@ def test_characters_of_any_width_stay_in_their_cells(seed: int) -> None:
         cells.draw(frame)
         drawn(cells.take(10_000), shown)
         assert seen(shown) == seen(drawn(frame))
+
+
+def shown_by_tmux(folder: Path, sent: dict[str, str]) -> dict[str, pyte.Screen]:
+    """Return the screens of tmux panes, colours too, that have drawn something each.
+
+    Args:
+        folder: Empty, of a short path.
+        sent: What each pane gets, by name.
+    """
+    tmux = ["tmux", "-S", str(folder / "socket"), "-f", os.devnull, "-u"]
+    size = ["-x", str(WIDTH), "-y", str(HEIGHT + 1)]
+    for name, data in sent.items():
+        (folder / name).write_text(f"\x1b[?7l{data}")
+        # The question behind it is answered once it is drawn.
+        command = (
+            f"stty raw -echo; cat {folder / name}; printf '\\033[6n'; head -c 1 > {os.devnull};"
+            f" tmux wait-for -S {name}; cat > {os.devnull}")
+        subprocess.run([*tmux, "new-session", "-d", "-s", name, *size, command], check=True)
+    screens = {}
+    try:
+        for name in sent:
+            subprocess.run([*tmux, "wait-for", name], check=True, timeout=60)
+            capture = [*tmux, "capture-pane", "-p", "-e", "-N", "-t", name]
+            rows = subprocess.run(capture, check=True, capture_output=True, text=True).stdout
+            screens[name] = drawn("\r\n".join(rows.splitlines()[:HEIGHT]))
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=True)
+    return screens
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+def test_tmux_shows_the_colours_of_the_last_frame(tmp_path: Path) -> None:
+    sent = {}
+    for seed in range(4):
+        cells, made = Cells(WIDTH, HEIGHT), list(narrow_frames(seed, 12))
+        sent[f"cells{seed}"], sent[f"frames{seed}"] = "", "".join(made)
+        for frame in made:
+            cells.draw(frame)
+            sent[f"cells{seed}"] += cells.take(10_000)
+    shown = shown_by_tmux(tmp_path, sent)
+    for seed in range(4):
+        assert seen(shown[f"cells{seed}"]) == seen(shown[f"frames{seed}"])
 
 
 def test_what_is_the_same_is_not_sent() -> None:
