@@ -276,7 +276,8 @@ class Timeline:
                                                                        strict=True))
             if self._kinds[part] & _GROWS and part not in self._logged)
         self._steps = sorted(set(self.message_starts))
-        self._turn_steps = sorted({self.message_starts[turn] for turn in self.turns})
+        self._turn_times = sorted(self.message_starts[turn] for turn in self.turns)
+        self._turn_steps = sorted(set(self._turn_times))
         times = {*starts, *self.ends, *(rewind.at for rewind in self.rewinds),
                  *self._noted}
         self.moments = array("q", sorted(at for at in times if at >= self.begin))
@@ -359,7 +360,7 @@ class Timeline:
 
     def turn_at(self, at: int) -> int:
         """Return the number of the turn at a moment, 0 before the first."""
-        return bisect_right(self._turn_steps, at)
+        return bisect_right(self._turn_times, at)
 
     def has_turn(self, start: int, end: int) -> bool:
         """Return whether a turn began between two moments, the second excluded."""
@@ -367,8 +368,8 @@ class Timeline:
 
     @property
     def turn_times(self) -> list[int]:
-        """When each turn began; turns of one moment count once."""
-        return self._turn_steps
+        """When each turn began, in order; those that a fork inherited, when the fork did."""
+        return self._turn_times
 
 
 def _after(times: list[int], at: int) -> int | None:

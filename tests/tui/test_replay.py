@@ -15,9 +15,9 @@ from tests.hostile import ALL, NEVER, controls, hostile_store
 from tests.store.making import add_message, add_part, add_session, contract, grida, loose
 from tests.store.replay.made import made, user
 from tests.tui.replayed import WORDS, Replayed, replaying, timed_store
-from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text
+from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.test_read_only import files
-from tests.tui.verbs_app import running
+from tests.tui.verbs_app import drawn, running
 from tui.kit import clipboard
 from tui.kit.lines import width_of
 from tui.main.screen import MainScreen
@@ -451,16 +451,40 @@ async def test_a_session_that_runs_is_followed_at_its_end(path: Path) -> None:
 # Odd stores
 
 
-async def test_hostile_text_is_clean(tmp_path: Path) -> None:
-    async with replaying(hostile_store(tmp_path / "s.db"), size=(150, 24)) as replay:
-        replay.run.app.screen.dismiss()
-        await replay.run.open(ALL)
-        await replay.press("2", "greater_than_sign")
-        replay.player.playing = False
-        for key in ("home", "5", "t", "tab", "end"):
-            await replay.press(key)
-            assert replay.run.app.guard.caught == [], key
-            assert not controls(replay.shown) and not NEVER.search(replay.shown), key
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    return hostile_store(tmp_path / "s.db")
+
+
+async def test_hostile_text_is_clean(hostile: Path) -> None:
+    async with running(hostile, size=(150, 24)) as run:
+        await run.open(ALL)
+        for key in ("2", "greater_than_sign", "space", "5", "t", "tab", "end"):
+            await run.press(key)
+            shown = drawn(run.app.screen)
+            assert run.app.guard.caught == [], key
+            assert not controls(shown) and not NEVER.search(shown), key
+        assert isinstance(run.app.screen, ReplayScreen)
+
+
+async def test_a_call_names_the_session_that_it_started(tmp_path: Path) -> None:
+    talk = [Said("user", [text("go")]), Said("assistant", [
+        tool("Task", {"description": "look"}, "done", call="c9")])]
+    path = make_store(tmp_path / "s.db", talk)
+    database = open_database(path)
+    add_session(database.connection, "ses_b", START, parent_id=SESSION, metadata={
+        "title": "The helper", "lineage": {"kind": "subagent", "tool_call_id": "c9"}})
+    database.close()
+    async with running(path) as run:
+        run.app.open_replay(SESSION)
+        await run.quiet()
+        await run.press("end")
+        lines = drawn(run.app.screen).splitlines()
+        (row,) = [number for number, line in enumerate(lines) if "opens ↳" in line]
+        await run.pilot.click("#replay-view", offset=(10, row - 2))
+        await run.quiet()
+        assert isinstance(run.app.screen, MainScreen)
+        assert run.transcript.shown.session_id == "ses_b"
 
 
 async def test_a_read_only_store_is_replayed_and_not_written(path: Path) -> None:

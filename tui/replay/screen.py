@@ -21,7 +21,7 @@ from store.activity.states import OPEN_STATES
 from store.engine.database import Database
 from store.queries.inspection import PartDetail
 from store.queries.sessions import get
-from store.queries.transcript import Extent, Keyset, extent, rows_of
+from store.queries.transcript import Extent, Keyset, child_of, children, extent, rows_of, title_of
 from store.replay.axis import Axis
 from store.replay.log import Change, changes_page, hidings, versions_of
 from store.replay.player import Player
@@ -199,8 +199,8 @@ class ReplayScreen(OwnServices, UpperScreen):
         if not await store.read(self._finished, recording, row.id):
             return None
         timeline = recording.timeline
-        axis, document = await store.read(lambda _db: (
-            Axis(timeline.moments, timeline.writing), self._document_of(recording, row)))
+        axis, document = await store.read(lambda db: (
+            Axis(timeline.moments, timeline.writing), self._document_of(db, recording, row)))
         runs = activity.state in OPEN_STATES
         return Loaded(SessionReader(store, row), document, axis, runs, found)
 
@@ -233,9 +233,13 @@ class ReplayScreen(OwnServices, UpperScreen):
             self.player.take(axis, running=loaded.runs)
         self.background(self._read_totals, group="totals")
 
-    def _document_of(self, recording: Recording, row: SessionRow) -> ReplayDocument:
+    def _document_of(
+        self, db: Database, recording: Recording, row: SessionRow
+    ) -> ReplayDocument:
         setting = self.shown.setting()
-        setting.root = row.workspace_root
+        setting.root, setting.children = row.workspace_root, children(db, row.id)
+        if row.parent_id is not None:
+            setting.parent = title_of(db, row.parent_id) or ""
         return ReplayDocument(recording, setting)
 
     async def _read_totals(self) -> None:
@@ -278,7 +282,8 @@ class ReplayScreen(OwnServices, UpperScreen):
                     await self._show_instead(loaded)
         finally:
             took = max(0, self._clock() - begun) / 1_000
-            self.set_timer(min(60.0, max(RENEWED_S, RESTS * took)), self._renewed)
+            if self.is_attached:
+                self.set_timer(min(60.0, max(RENEWED_S, RESTS * took)), self._renewed)
 
     async def _show_instead(self, loaded: Loaded) -> None:
         """Show the session as it is now, at the same moment and the same lines."""
@@ -657,8 +662,17 @@ class ReplayScreen(OwnServices, UpperScreen):
             self.selected.select(part)
         if event.fold == "hidden":
             await self.folds.turn_run(part)
-        elif event.fold and event.fold != "child":
+        elif event.fold == "child":
+            self._open_child(part)
+        elif event.fold:
             await self.folds.fold(part)
+
+    def _open_child(self, part: int) -> None:
+        """Show the session that a call started."""
+        row, known = self.document.row(part), self.document.setting.children
+        child = child_of(known, row.message_id, row.tool_call_id) if row is not None else None
+        if child is not None:
+            self.open_in_transcript(child.id)
 
 
 def _add_page(

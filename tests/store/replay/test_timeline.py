@@ -89,6 +89,7 @@ def test_what_a_fork_inherited_is_there_from_its_first_own_message() -> None:
         user(95_000))
     assert timeline.begin == ms(90_000)
     assert there(timeline, 90_000) == [0, 1, 2]
+    assert timeline.turn_at(ms(90_000)) == 2 and timeline.next_turn(ms(90_000)) == ms(95_000)
     assert timeline.cut(ms(90_000)).open == ()
     assert list(timeline.moments) == [ms(90_000), ms(95_000)]
 
