@@ -232,6 +232,28 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
     assert tried > 1
 
 
+COPIED = (" (1)", " (mira's conflicted copy 2026-11-20)")
+"""What programs that copy and share folders put before the ending of a name."""
+
+
+@pytest.mark.parametrize("place", [*SAMPLES, *FAMILIES], ids=_name, indirect=True)
+def test_a_copy_beside_a_file_adds_nothing(place: Place, databases: Any) -> None:
+    before = shown(synced(databases("whole"), place))
+    files = [path for path in place.files() if path.suffix in (".json", ".jsonl")]
+    wrong = {}
+    for number, path in enumerate(files[:: 1 + len(files) // 6]):
+        copy = path.with_name(path.stem + COPIED[number % 2] + path.suffix)
+        shutil.copy2(path, copy)
+        now = shown(synced(databases(str(number)), place))
+        copy.unlink()
+        found = missing(before, now)
+        # A copy of a side file is one more of these.
+        found = {name: facts for name, facts in found.items() if facts != {"more": [copy.name]}}
+        if now.keys() != before.keys() or spent(now) != spent(before) or found:
+            wrong[str(copy.relative_to(place.root.parent))] = found or now.keys() ^ before.keys()
+    assert wrong == {}
+
+
 def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Path) -> None:
     whole = synced(databases("whole"), place)
     before = shown(whole)

@@ -182,10 +182,11 @@ def _link(draft: SessionDraft, tree: Tree, siblings: Siblings, depends: Depends)
     if named is None:
         gone = siblings.older_gone(draft.path, draft.source_id)
         parent = siblings.older(draft.path) if gone is None else None
-        parent_id = gone or id_in_name(parent or "")
+        parent_id = gone or siblings.id_of(parent) or id_in_name(parent or "")
         depends.wants.update([fact.name] if fact is not None else [])
     else:
-        parent, parent_id = siblings.named(draft.path, named), id_in_name(named)
+        parent = siblings.named(draft.path, named)
+        parent_id = siblings.id_of(parent) or id_in_name(named)
         depends.wants.update([SESSION_FACT + parent_id] if parent_id and parent is None else [])
     if parent_id is None or parent_id == draft.source_id:
         return

@@ -98,6 +98,11 @@ class Siblings:
         alike = [each for each in self._alike(os.path.dirname(path), own.entry) if each[0] < own]
         return min(alike)[1] if alike else None
 
+    def id_of(self, path: str | None) -> str | None:
+        """Return the id of a file's session by its header; copies have other names."""
+        head = self._head(path) if path is not None else None
+        return (head.session[1] or None) if head is not None else None
+
     def entry_ids(self, path: str) -> frozenset[str]:
         """Return the ids of all of a file's entries; none where it cannot be read."""
         try:
