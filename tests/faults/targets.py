@@ -212,6 +212,7 @@ class Synced(Target):
     """A sync of agents' files, which goes on after a kill."""
 
     KINDS = ("claude-code", "codex", "pi", "gemini")
+    settings: ClassVar[Settings] = Settings(helpers=0)
 
     def make(self) -> None:
         """Begin without a library."""
@@ -220,7 +221,7 @@ class Synced(Target):
         """Read everything; acknowledge the end."""
         with contextlib.closing(open_database(self.library, create=True)) as database:
             targets = [one.target() for one in SAMPLES if one.kind in self.KINDS]
-            Sync(database, Settings(helpers=0), clock=self.clock).run(targets)
+            Sync(database, self.settings, clock=self.clock).run(targets)
         ack("synced")
 
     def check(self, acks: list[Any]) -> None:
@@ -234,6 +235,12 @@ class Synced(Target):
         whole.folder.mkdir(mode=0o700)
         whole.work(lambda _: None)
         assert self.rows() == whole.rows()
+
+
+class Listed(Synced):
+    """A sync that lists all sessions before it reads them, and may be killed in between."""
+
+    settings = Settings(helpers=0, outline_bytes=0)
 
 
 class Migrated(Target):
@@ -508,7 +515,7 @@ class Rebuilt(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    "verbs": Verbs, "recorder": Recorded, "sync": Synced, "migration": Migrated,
+    "verbs": Verbs, "recorder": Recorded, "sync": Synced, "listing": Listed, "migration": Migrated,
     "vacuum": Vacuumed, "backup": BackedUp, "restore": Restored, "prune": Pruned,
     "index": Indexed, "export": Exported, "events": Logged, "log": Switched, "rebuild": Rebuilt,
 }  # fmt: skip
