@@ -232,6 +232,21 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
     assert tried > 1
 
 
+def test_a_moved_home_keeps_its_sessions(place: Place, databases: Any) -> None:
+    database, folder = databases("library"), place.away.parent
+    before = shown(synced(database, place))
+    within = place.root.relative_to(folder)
+    top = folder / within.parts[0]
+    moved = top.rename(folder / "elsewhere")
+    try:
+        root = moved.joinpath(*within.parts[1:])
+        now = shown(synced(database, Place(place.kind, root, place.away)))
+    finally:
+        moved.rename(top)
+    assert (missing(before, now), now.keys() ^ before.keys()) == ({}, set())
+    assert spent(now) == spent(before)
+
+
 COPIED = (" (1)", " (mira's conflicted copy 2026-11-20)")
 """What programs that copy and share folders put before the ending of a name."""
 
