@@ -38,22 +38,33 @@ def event_parts(sides: Mapping[str, list[Row]], first_record: int) -> list[PartD
     return sorted(found, key=lambda part: part.created_at)
 
 
-def put_events(messages: list[MessageDraft], events: list[PartDraft], session_id: str) -> None:
+def put_events(
+    messages: list[MessageDraft],
+    events: list[PartDraft],
+    session_id: str,
+    gaps: frozenset[str] = frozenset(),
+) -> None:
     """Put each event behind the last message that is not later; the number of messages stays.
+
+    What happened behind a message whose row is gone is left out: it is kept with that.
 
     Args:
         messages: The session's own, in order; one is made where there is none.
         events: By time.
         session_id: Names the message that is made.
+        gaps: The messages behind which one has no row; "" where the first has none.
     """
-    if events and not messages:
+    if events and not messages and "" not in gaps:
         at = events[0].created_at
         messages.append(MessageDraft(f"events of {session_id}", "system", at, at))
     place = 0
-    for event in events:
+    for event in events if messages else ():
         while place + 1 < len(messages) and messages[place + 1].created_at <= event.created_at:
             place += 1
-        messages[place].parts.append(event)
+        owner = messages[place]
+        is_listed = place > 0 or owner.role != "system"
+        if owner.source_id not in gaps and (is_listed or "" not in gaps):
+            owner.parts.append(event)
 
 
 def _signal(row: Row) -> Told:

@@ -70,7 +70,7 @@ def session_drafts(stored: StoredSession) -> list[SessionDraft]:
         if branch is first:
             draft = _session(stored, conversation.messages, records)
             events = event_parts(stored.sides, 1 if branch is None else 2)
-            put_events(draft.messages, events, stored.id)
+            put_events(draft.messages, events, stored.id, _gaps(stored, branch))
         else:
             assert branch is not None
             draft = _branch(stored, branch, conversation.messages, records)
@@ -82,6 +82,13 @@ def session_drafts(stored: StoredSession) -> list[SessionDraft]:
         drafts.append(draft)
     _add_usage(stored, drafts)
     return drafts
+
+
+def _gaps(stored: StoredSession, branch: StoredBranch | None) -> frozenset[str]:
+    """Return the messages behind which a listed one has no row; "" where the first has none."""
+    listed = branch.ids if branch is not None else stored.ids
+    return frozenset(before for before, name in zip(["", *listed], listed, strict=False)
+                     if name not in stored.messages)  # fmt: skip
 
 
 def _loose(stored: StoredSession) -> list[Turn]:
