@@ -76,14 +76,15 @@ def look(db: Database, before: Position | None) -> tuple[Position, Moved]:
         position = Position(0, seq)
         if db.form.name != "own":
             position.sessions = _sessions(connection)
-            tables = [name for name in _TAILS if _has_rowids(connection, name)]
+            tables = [] if db.server else [
+                name for name in _TAILS if _has_rowids(connection, name)]
             position.tails = {
                 name: _tail(connection, name, before.tails.get(name) if before else None)
                 for name in tables
             }
             moved = _differences(before, position) if before else moved
         # Last, as a transaction sees one version from its first read on.
-        (position.version,) = connection.execute("PRAGMA data_version").fetchone()
+        position.version = db.data_version()
     return position, moved
 
 

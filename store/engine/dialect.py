@@ -292,6 +292,10 @@ class Dialect:
         listed = ", ".join(f"'{name}'" for name in columns)
         return f"SELECT name FROM pragma_table_info('{table}') WHERE name IN ({listed})"
 
+    def required_columns(self, table: str) -> str:
+        """Return a statement that finds the names of a table's columns that may not be NULL."""
+        return f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\""
+
     def is_indexed(self, table: str, first: str, second: str) -> str:
         """Return a statement that finds a row if an index begins with two columns.
 

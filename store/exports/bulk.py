@@ -125,8 +125,8 @@ def _stamp(database: Database, session_id: str) -> str:
     read = database.connection.execute
     row = read("SELECT * FROM chat_sessions WHERE id = ?", (session_id,)).fetchone()
     messages = read(
-        "SELECT count(*), max(updated_at), total(length(metadata_json)) FROM chat_messages"
-        " WHERE session_id = ?", (session_id,)).fetchone()
+        f"SELECT count(*), max(updated_at), sum(length({database.sql.text('metadata_json')}))"
+        " FROM chat_messages WHERE session_id = ?", (session_id,)).fetchone()
     parts = read(
         "SELECT count(*), max(updated_at) FROM chat_parts WHERE session_id = ?",
         (session_id,)).fetchone()

@@ -50,7 +50,7 @@ def facts_of(reading: SessionReading) -> Facts:
     form = reading.db.form
     first, last, turns, messages = reading.db.connection.execute(
         "SELECT min(m.created_at), max(m.created_at),"
-        f" coalesce(sum({form.starts_turn('m')}), 0), count(*)"
+        f" count(*) FILTER (WHERE {form.starts_turn('m')}), count(*)"
         f" FROM chat_messages m WHERE m.session_id = $1 AND {form.shown('m')}",
         {"1": row["id"]},
     ).fetchone()

@@ -56,8 +56,9 @@ class KeptRecords:
         while current is not None and current not in seen:
             seen.add(current)
             row = self._db.connection.execute(
-                "SELECT m.session_id, r.records_json, json_extract(m.metadata_json, '$.source.id'),"
-                f" {form.source_kind('s')}, {form.rare_fact('m', 'inherited_from')}"
+                "SELECT m.session_id, r.records_json,"
+                f" {form.rare_fact('m', 'source.id')}, {form.source_kind('s')},"
+                f" {form.rare_fact('m', 'inherited_from')}"
                 " FROM chat_messages m JOIN chat_sessions s ON s.id = m.session_id"
                 " LEFT JOIN record_refs r ON r.message_id = m.id WHERE m.id = $1",
                 {"1": current},

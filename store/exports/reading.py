@@ -183,8 +183,8 @@ def _left_out(db: Database, session_id: str) -> tuple[int, int]:
     form = db.form
     hidden, cancelled, queued = form.hidden_at("m"), form.cancelled("m"), form.queued("m")
     row = db.connection.execute(
-        f"SELECT coalesce(sum({hidden} IS NOT NULL AND NOT {cancelled}), 0),"
-        f" coalesce(sum({queued} AND {hidden} IS NULL AND NOT {cancelled}), 0)"
+        f"SELECT count(*) FILTER (WHERE {hidden} IS NOT NULL AND NOT {cancelled}),"
+        f" count(*) FILTER (WHERE {queued} AND {hidden} IS NULL AND NOT {cancelled})"
         " FROM chat_messages m WHERE m.session_id = $1",
         {"1": session_id},
     ).fetchone()
@@ -198,7 +198,7 @@ def _walk(
     db: Database, session_id: str, view: View, read_parts: ReadParts
 ) -> Iterator[MessageReading]:
     conditions = {
-        "all": "1",
+        "all": "TRUE",
         "display": db.form.shown("m"),
         "hidden": f"NOT {db.form.queued('m')} AND NOT {db.form.cancelled('m')}",
     }
@@ -258,6 +258,8 @@ _PIECE = 65_536
 
 def _has_plain_parts(db: Database) -> bool:
     """Return whether parts are rows that SQLite can open as a stream of UTF-8."""
+    if db.server is not None:
+        return False
     encoding = db.connection.execute("PRAGMA main.encoding").fetchone()[0]
     found = db.connection.execute(
         "SELECT 1 FROM main.sqlite_master WHERE name = 'chat_parts' AND type = 'table'"

@@ -278,8 +278,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 def _gemini(db: Database, of: Places, path: Path, keys: list[str]) -> Iterator[Copy]:
     rows = db.connection.execute(
         "SELECT p.id, p.data_json FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
-        " WHERE m.session_id = $1 AND p.type LIKE 'tool-%' AND p.data_json LIKE $2",
-        {"1": of.session_id, "2": "%restore_point%"},
+        " WHERE m.session_id = $1 AND p.type LIKE 'tool-%'"
+        f" AND {db.sql.contains('p.data_json', '$2')}",
+        {"1": of.session_id, "2": "restore_point"},
     ).fetchall()
     project = _gemini_project(path)
     if project is None:

@@ -7,6 +7,7 @@ the store has already is left as it is; damage costs the session it lies in, and
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -273,12 +274,15 @@ def _store(db: Database, pending: _Pending, result: Imported, now: int) -> Outco
         return "refused"
 
 
+_TAKEN = re.compile(r'(?:UNIQUE constraint failed: |unique constraint ")chat_(\w+)s[._]')
+"""As SQLite and PostgreSQL say it."""
+
+
 def _meaning(error: Exception) -> str:
-    text = str(error)
-    if text.startswith("UNIQUE constraint failed: chat_"):
-        what = text.removeprefix("UNIQUE constraint failed: chat_").split("s.")[0]
-        return f"a {what} of this id belongs to another session there"
-    return text
+    taken = _TAKEN.search(str(error))
+    if taken is not None:
+        return f"a {taken[1]} of this id belongs to another session there"
+    return str(error)
 
 
 def _insert(db: Database, pending: _Pending, result: Imported, now: int) -> Outcome:

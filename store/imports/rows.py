@@ -30,9 +30,10 @@ class Column:
 
 def columns_by_key(db: Database, table: str) -> dict[str, Column]:
     """Return a table's columns by the key that an exported row has for each."""
+    required = {row[0] for row in db.connection.execute(db.sql.required_columns(table))}
     found = [
-        Column(name, name.endswith(_SUFFIX), bool(required))
-        for _, name, _, required, *_ in db.connection.execute(f"PRAGMA table_info({table})")
+        Column(name, name.endswith(_SUFFIX), name in required)
+        for name in db.form.columns[table]
     ]
     return {column.name.removesuffix(_SUFFIX): column for column in found}
 

@@ -70,19 +70,22 @@ def doubt(
 def _read_session(db: Database, session: SessionRow) -> SessionRow | None:
     """Return the synced session: this one, or the origin of a fork; None for others."""
     for _ in range(_MOST_FORKS):
-        row = db.connection.execute(
-            "SELECT 1 FROM source_units WHERE session_id = $1 UNION ALL"
-            " SELECT 1 FROM source_units u, json_each(u.stamp_json, '$[4]') held"
-            " WHERE held.value = $1 LIMIT 1",
-            {"1": session.id},
-        ).fetchone()
-        if row is not None:
+        rows = db.connection.execute(
+            "SELECT u.session_id, u.stamp_json FROM source_units u WHERE u.session_id = $1"
+            f" OR {db.sql.contains('u.stamp_json', '$1')}", {"1": session.id})
+        if any(row[0] == session.id or session.id in _held_by(row[1]) for row in rows):
             return session
         parent = get(db, session.parent_id) if session.parent_id else None
         if source_of(session) or parent is None:
             return None
         session = parent
     return None
+
+
+def _held_by(stamp_json: str) -> list[str]:
+    """Return the ids of the sessions that a unit holds, by its stamp."""
+    held = json.loads(stamp_json)[4:5]
+    return held[0] if held and isinstance(held[0], list) else []
 
 
 def _moved(session: SessionRow, read: SessionRow) -> bool:

@@ -229,6 +229,14 @@ class Postgres(Dialect):
             " AND pg_catalog.pg_table_is_visible(c.oid)"
         )
 
+    def required_columns(self, table: str) -> str:
+        """Return a statement that finds the names of a table's columns that may not be NULL."""
+        return (
+            "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c"
+            f" ON c.oid = a.attrelid WHERE c.relname = '{table}' AND a.attnum > 0"
+            " AND NOT a.attisdropped AND a.attnotnull AND pg_catalog.pg_table_is_visible(c.oid)"
+        )
+
     def is_indexed(self, table: str, first: str, second: str) -> str:
         """Return a statement that finds a row if an index begins with two columns.
 
