@@ -241,7 +241,9 @@ def export_of(db: Database, name: str, format: Format) -> object:
     try:
         written = "".join(writer(format.name)(reading))
         # Some write when they were made, and ids of their own.
-        varies = r"backscroll-\w+|T\d\d:\d\d:[\d.]+Z|\b17\d{11}\b|\b(ses|msg|prt)_\w+|[0-9a-f]{8}-[0-9a-f-]{27}"
+        varies = (
+            r"backscroll-\w+|T\d\d:\d\d:[\d.]+Z|\b17\d{11}\b"
+            r"|\b(ses|msg|prt)_\w+|[0-9a-f]{8}-[0-9a-f-]{27}")
         return re.sub(varies, "", written), reading.remarks
     except BackscrollError as error:
         return str(error)
