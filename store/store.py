@@ -129,7 +129,11 @@ class Store(AsyncDatabase):
     async def _open(
         cls, path: str | Path, create: bool, clock: Clock, read_only: str | None
     ) -> Store:
-        file = _file_of(path)
+        from store.engine.database import SERVERS
+
+        file = await asyncio.to_thread(_file_of, path, create=create)
+        if file in SERVERS:
+            return await super().open(file, clock=clock, read_only=read_only)
         if not create and not file.exists() and file.parent.exists():
             raise StoreError(
                 f"{path} does not exist; name a store that does, let `backscroll sync` make one,"
@@ -529,8 +533,12 @@ async def _imported(*modules: str) -> None:
             await asyncio.to_thread(import_module, module)
 
 
-def _file_of(path: str | Path) -> Path:
-    """Return the file that a path or URL names.
+def _file_of(path: str | Path, *, create: bool = False) -> Path:
+    """Return the file that a path or URL names; of a server, the place of its store.
+
+    Args:
+        path: The path or URL.
+        create: Make a store's tables on a server where there are none.
 
     Raises:
         StoreError: It is the URL of something that cannot be opened.
@@ -544,10 +552,11 @@ def _file_of(path: str | Path) -> Path:
         return Path(path)
     if scheme == "sqlite":
         return Path(rest.removeprefix("/"))
-    from store.engine.opening import NO_SERVER_STORE
+    from store.engine.opening import open_target
     from store.engine.server_url import server_url
 
-    url = server_url(path)
-    if url is not None:
-        raise StoreError(f"{url}: {NO_SERVER_STORE}")
+    if server_url(path) is not None:
+        database = open_target(path, create=create)
+        database.close()
+        return database.path
     raise StoreError(f"{scheme}:// cannot be opened; give the path of a SQLite file")

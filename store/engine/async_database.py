@@ -150,14 +150,19 @@ class AsyncDatabase:
         self._refuse_closed()
         if self._read_only is not None:
             raise Refused(self._read_only)
-        writer = await self._writing()
-        database = writer.database
-        if database.read_only:
-            raise Refused(database.read_only)
-        try:
-            return await writer.run(lambda: in_transaction(database, change, *args, **kwargs))
-        except sqlite3.Error as error:
-            raise for_user(error, self.path, writing=True) from error
+        for last in (False, True):
+            writer = await self._writing()
+            database = writer.database
+            if database.read_only:
+                raise Refused(database.read_only)
+            work = partial(in_transaction, database, change, *args, **kwargs)
+            try:
+                return await writer.run(work)
+            except sqlite3.Error as error:
+                # A server that was started again has closed the connection before anything.
+                if last or not getattr(error, "nothing_done", False):
+                    raise for_user(error, self.path, writing=True) from error
+        raise AssertionError("the loop returns or raises")
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -239,8 +244,7 @@ class AsyncDatabase:
 
 
 def _data_version(database: Database) -> tuple[int]:
-    (version,) = database.connection.execute("PRAGMA data_version").fetchall()[0]
-    return (version,)
+    return (database.data_version(),)
 
 
 def _looked_at(

@@ -48,10 +48,24 @@ class Moved:
         return self.vague or session_id in self.sessions
 
 
+_OLDEST = "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
+"""On a server: the oldest transaction that may still write; all before it are seen or undone."""
+
+
+_NEVER_TRIMMED = 1_000
+"""Writers keep more entries than this."""
+
+
 def newest(db: Database) -> int:
-    """Return the number of the newest entry in ``changes``; 0 if there is none."""
+    """Return the number of the newest entry in ``changes``; 0 if there is none.
+
+    On a server, where entries are seen in another order than that of their numbers, it is the
+    number of a transaction.
+    """
     if db.form.name != "own":
         return 0
+    if db.server is not None:
+        return int(db.connection.execute(f"SELECT {_OLDEST}").fetchone()[0])
     (seq,) = db.connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
     return int(seq)
 
@@ -65,6 +79,8 @@ def since(db: Database, seq: int) -> tuple[int, Moved]:
     """
     if db.form.name != "own":
         return 0, Moved(vague=True)
+    if db.server is not None:
+        return _since_on_server(db, seq)
     oldest, last = db.connection.execute("SELECT min(seq), max(seq) FROM changes").fetchone()
     if last is None or last < seq or oldest > seq + 1:
         return int(last or 0), Moved(vague=True)
@@ -75,3 +91,22 @@ def since(db: Database, seq: int) -> tuple[int, Moved]:
         moved.add(session_id, message_id)
     moved.vague = not moved.sessions
     return int(last), moved
+
+
+def _since_on_server(db: Database, seq: int) -> tuple[int, Moved]:
+    """Return the same on a server; a change may be returned twice, and none is left out."""
+    rows = db.connection.execute(
+        f"SELECT now.oldest, c.session_id, c.message_id FROM (SELECT {_OLDEST} AS oldest) now"
+        " LEFT JOIN (SELECT DISTINCT session_id, message_id FROM changes"
+        " WHERE written_by >= CAST(CAST($1 AS text) AS xid8)) c ON TRUE", {"1": seq},
+    ).fetchall()
+    moved = Moved()
+    for _, session_id, message_id in rows:
+        if session_id is not None:
+            moved.add(session_id, message_id)
+    first, last, written = db.connection.execute(
+        "SELECT min(seq), max(seq), min(CAST(CAST(written_by AS text) AS bigint)) FROM changes"
+    ).fetchone()
+    # What was trimmed may have been written since.
+    moved.vague = last is not None and last - first > _NEVER_TRIMMED and written > seq
+    return int(rows[0][0]), moved

@@ -46,6 +46,8 @@ __all__ = ["Database", "Form", "detect_form", "in_transaction", "open_database"]
 
 
 READING = "opened read only"
+SERVERS: dict[Path, Callable[..., Database]] = {}
+"""By ``Database.path``, what opens a store on a server that this process has opened before."""
 
 
 @record
@@ -171,7 +173,7 @@ def open_database(path: Path, *, create: bool = False, write: bool = True) -> Da
     ``write``; ``read_only`` then says why.
 
     Args:
-        path: The SQLite file.
+        path: The SQLite file; or the place of a store on a server that was opened before.
         create: Create a library (0600, its folder 0700) if the file is missing or empty.
         write: False opens it read only.
 
@@ -179,6 +181,8 @@ def open_database(path: Path, *, create: bool = False, write: bool = True) -> Da
         StoreError: The file is missing or not a store; the message says which and what to do.
     """
     path = path.absolute()
+    if path in SERVERS:
+        return SERVERS[path](create=create, write=write)
     try:
         if create:
             _create(path)

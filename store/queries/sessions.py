@@ -160,9 +160,9 @@ def _known_agents(db: Database) -> list[str | None]:
             SELECT min(agent) FROM chat_sessions
             UNION ALL
             SELECT (SELECT min(s.agent) FROM chat_sessions s WHERE s.agent > known.agent)
-            FROM known WHERE known.agent IS NOT NULL LIMIT {MOST_SHARES + 2}
+            FROM known WHERE known.agent IS NOT NULL
         )
-        SELECT agent FROM known WHERE agent IS NOT NULL"""
+        SELECT agent FROM known WHERE agent IS NOT NULL LIMIT {MOST_SHARES + 1}"""
     agents: list[str | None] = [row[0] for row in db.connection.execute(sql).fetchall()]
     nameless = "SELECT 1 FROM chat_sessions WHERE agent IS NULL LIMIT 1"
     return agents + ([None] if db.connection.execute(nameless).fetchone() else [])

@@ -11,6 +11,10 @@ from store.engine.companions import signature
 from store.system.records import NamedTuple
 from tui.state.library import Library
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from store.engine.server.watching import ServerWatch
+
 FILE_EVERY = 10
 """Polls between two looks at the file itself, where the connection sees its writes."""
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -59,14 +63,18 @@ class Poller:
         self._reopening = self._lost = False
         self._every_s = 0.0
         self._next: asyncio.TimerHandle | None = None
+        self._watch = library.server_watch()
         self._take_connection()
 
     def _take_connection(self) -> None:
-        self._library.database.connection.execute("PRAGMA busy_timeout = 0")
+        if self._watch is None:
+            self._library.database.connection.execute("PRAGMA busy_timeout = 0")
         self._version = self.version()
 
     def version(self) -> int:
         """Return a number that differs after every foreign commit."""
+        if self._watch is not None:
+            return self._watch.version
         return self._library.database.data_version()
 
     def start(self, every_ms: int) -> None:
@@ -92,6 +100,8 @@ class Poller:
         Args:
             file: Look at the file too, though its turn has not come.
         """
+        if self._watch is not None and not self._server_answers(self._watch):
+            return False
         if self._reopening or not self._file_is_there(look=file):
             return False
         try:
@@ -107,6 +117,16 @@ class Poller:
         self._version = version
         self._changed()
         return True
+
+    def _server_answers(self, watch: ServerWatch) -> bool:
+        """Return whether the server of the store answers; it is not waited for here."""
+        if watch.trouble is not None:
+            self.set_health("failed", watch.trouble)
+            return False
+        if self.health.state != "fresh" and not self._reopening:
+            self._lost = False
+            self._reopen()
+        return not self._reopening
 
     def _file_is_there(self, *, look: bool) -> bool:
         opened = self._library.database.opened

@@ -59,6 +59,8 @@ def _refuse_to_make(target: str | None, store: str | None) -> None:
     elif target is not None and not expanded(target).is_dir():
         return
     else:
+        if store and _server_of(store) is not None:
+            return
         path = _store_path(store) if store else own
         if target is not None and _source_of(expanded(target)) is not None:
             return
@@ -93,6 +95,9 @@ def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -
     if target is not None:
         return _open_target(target, store)
     if store is not None:
+        url = _server_of(store)
+        if url is not None:
+            return Library.open(store, str(url))
         path = _store_path(store)
         return Library.open(path, path.name)
     path = library_path()
@@ -106,10 +111,17 @@ def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -
     return library
 
 
+def _server_of(store: str) -> ServerUrl | None:
+    """Return the URL that a store's name is; None for a file."""
+    if "://" not in store and "=" not in store:
+        return None
+    url: ServerUrl | None = import_module("store.engine.server_url").server_url(store)
+    return url
+
+
 def _store_path(store: str) -> Path:
     """Return the file that a store's name means."""
-    urls = import_module("store.engine.server_url") if "://" in store else None
-    if urls is not None and urls.server_url(store) is not None:
+    if _server_of(store) is not None:
         raise StoreError(str(import_module("store.engine.opening").NO_SERVER_STORE))
     return expanded(store)
 
@@ -216,7 +228,8 @@ def _open_target(target: str, store: str | None) -> Library:
     opening = import_module("store.engine.opening")
     found = opening.recognise(target)
     if found.is_store:
-        library = Library.open(found.path, found.path.name)
+        library = Library.open(found.path or target, found.path.name if found.path else "")
+        library.name = library.name or library.database.name
         library.notice = found.message
         return library
     if found.kind == "server":

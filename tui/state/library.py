@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from typing import Concatenate, ParamSpec, TypeVar
 
+    from store.engine.server.watching import ServerWatch
     from store.engine.server_url import Root
     from store.store import Store
     from tui.start.making import Making
@@ -60,20 +61,24 @@ class Library:
     is_copy: bool = False
     clock: Clock = system_clock
     _store: Store | None = None
+    _server_watch: ServerWatch | None = None
     _one_opens: asyncio.Lock | None = None
 
     @classmethod
-    def open(cls, path: Path, name: str, *, clock: Clock = system_clock) -> Library:
-        """Open a store file for reading.
+    def open(cls, path: Path | str, name: str, *, clock: Clock = system_clock) -> Library:
+        """Open a store for reading.
 
         Args:
-            path: The file.
+            path: The file, or the URL of a database on a server.
             name: What the top line calls it.
             clock: Returns the present as epoch ms.
 
         Raises:
             StoreError: The file is missing or is no store.
         """
+        if isinstance(path, str):
+            open_target = import_module("store.engine.opening").open_target
+            return cls(open_target(path), name, clock=clock)
         return cls(open_database(path, write=False), name, clock=clock)
 
     @property
@@ -150,6 +155,12 @@ class Library:
             self.database.close()
             self.database = await asyncio.to_thread(open_database, self.path, write=False)
 
+    def server_watch(self) -> ServerWatch | None:
+        """Return what notices writes to a store on a server; None for a file."""
+        if self.database.server is not None and self._server_watch is None:
+            self._server_watch = import_module("store.engine.server.watching").watch(self.database)
+        return self._server_watch
+
     async def close(self) -> None:
         """Close every connection and thread; one that is being opened is waited for."""
         if self.making is not None:
@@ -157,4 +168,6 @@ class Library:
         async with self._opening():
             if self._store is not None:
                 await self._store.close()
+        if self._server_watch is not None:
+            self._server_watch.close()
         self.database.close()

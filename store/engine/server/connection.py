@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from store.engine.connection import Parameters
-from store.engine.server.errors import interrupted, is_lost, mapped
+from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.login import Login, login_of
 from store.engine.server.statements import Turned, turned
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
@@ -169,7 +169,7 @@ class ServerConnection:
             self._loop.close()
             raise ServerTrouble(url, MISSING_DRIVER) from None
         try:
-            self._driver = self._run(_connected(login))
+            self._driver = self._run(connected(login))
         except BaseException as error:
             self._loop.close()
             if not isinstance(error, Exception):
@@ -200,7 +200,10 @@ class ServerConnection:
     def execute(self, sql: str, parameters: Parameters = (), /) -> ServerCursor:
         """Run a statement, and fetch all rows that it finds."""
         if sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
-            self.script(BEGIN_WRITING if sql == "BEGIN IMMEDIATE" else sql)
+            if sql == "BEGIN IMMEDIATE":
+                self._begin_writing()
+            else:
+                self.script(sql)
             return ServerCursor([])
         statement = self._prepared(sql)
         values = statement.values(parameters)
@@ -219,6 +222,13 @@ class ServerConnection:
             self._answer(statement.prepared.executemany(values))
         self.total_changes += len(values)
         return ServerCursor([], len(values))
+
+    def _begin_writing(self) -> None:
+        try:
+            self.script(BEGIN_WRITING)
+        except ServerError as error:
+            error.nothing_done = error.is_lost
+            raise
 
     def script(self, sql: str) -> None:
         """Run statements without values, as they are."""
@@ -297,7 +307,8 @@ class ServerConnection:
         return found[0]
 
 
-async def _connected(login: Login) -> Any:
+async def connected(login: Login) -> Any:
+    """Return a connection of the driver whose values are as SQLite has them."""
     driver = await import_module("asyncpg").connect(
         **login.arguments, timeout=CONNECT_S, command_timeout=ANSWER_S,
         # Statements are kept here, with what their values are.

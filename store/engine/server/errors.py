@@ -26,10 +26,12 @@ class ServerError(sqlite3.OperationalError):
     Attributes:
         for_user: One line that names the server and says what is wrong with it.
         is_lost: Whether the connection is gone.
+        nothing_done: Whether it was gone before a transaction began.
     """
 
     for_user: str
     is_lost: bool = False
+    nothing_done: bool = False
 
 
 def mapped(error: BaseException, url: ServerUrl) -> BaseException:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from store.engine import schema
-from store.engine.database import READING, Database
+from store.engine.database import READING, SERVERS, Database
 from store.engine.form import Form
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
@@ -97,9 +98,9 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
     form = _form(connection, tables, version)
     refusal = _why_read_only(connection, tables, form)
     reason = refusal or (None if write else READING)
-    return Database(
-        _local(connection, tables.schema), connection, form, reason, refusal,
-        server=url)
+    path = _local(connection, tables.schema)
+    SERVERS[path] = partial(open_server, url)
+    return Database(path, connection, form, reason, refusal, server=url)
 
 
 def _tables(connection: ServerConnection) -> _Tables | None:
@@ -142,9 +143,9 @@ def _home(connection: ServerConnection) -> str:
 
 def _require(url: ServerUrl, tables: _Tables) -> None:
     """Raise unless all of the contract's tables and columns are there."""
+    if absent := [table for table in schema.REQUIRED_COLUMNS if table not in tables.columns]:
+        raise ServerTrouble(url, f"has no store: it has no table {', '.join(absent)}")
     for table, required in schema.REQUIRED_COLUMNS.items():
-        if table not in tables.columns:
-            raise ServerTrouble(url, f"has no store: it has no table {table}")
         missing = [name for name in required if name not in tables.columns[table]]
         if missing:
             raise ServerTrouble(url, f"has no store: its table {table} has no {', '.join(missing)}")

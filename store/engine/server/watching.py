@@ -1,0 +1,123 @@
+"""Notices that somebody wrote to a store on a server, on a connection and thread of its own.
+
+The server tells of each change in our stores (LISTEN). A host's database, and a pooler that
+hands each transaction to another connection, do not: these are asked at a steady pace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from importlib import import_module
+from typing import Any, cast
+
+from store.engine.database import Database
+from store.engine.server.connection import CLOSE_S, ServerConnection, connected
+from store.engine.server.login import login_of
+from store.engine.server.schema import CHANNEL
+from store.engine.server.words import reason
+from store.engine.server_url import ServerUrl
+
+ASKED_EVERY_S = 0.25
+"""Where the server does not tell of changes."""
+LOOKED_AFTER_S = 2.0
+"""Where it does, in case it could not."""
+_ANY_WRITE = "SELECT CAST(pg_current_snapshot() AS text)"
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
+"""Between two tries to connect again; each is twice the one before."""
+
+
+def watch(database: Database) -> ServerWatch:
+    """Return a running watch of a store on a server."""
+    assert database.server is not None
+    connection = cast(ServerConnection, database.connection)
+    if database.form.name != "own":
+        return ServerWatch(database.server, _ANY_WRITE, listens=False)
+    question = (
+        f"SELECT CAST(written_by AS text) || ' ' || seq FROM {connection.schemas['changes']}"
+        " ORDER BY written_by DESC, seq DESC LIMIT 1")
+    return ServerWatch(database.server, question, listens=True)
+
+
+class ServerWatch:
+    """Watches a store until it is closed.
+
+    Attributes:
+        version: Another number after each change.
+        trouble: Why the server does not answer now; None while it does.
+        since: When that began, ``time.time``; 0 while it answers.
+    """
+
+    def __init__(self, url: ServerUrl, question: str, *, listens: bool) -> None:
+        """Start watching.
+
+        Args:
+            url: The database.
+            question: A statement whose answer differs after each change.
+            listens: Whether the server tells of changes.
+        """
+        self.version = 0
+        self.trouble: str | None = None
+        self.since = 0.0
+        self._url, self._question, self._listens = url, question, listens
+        self._loop = asyncio.new_event_loop()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="server watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching; does not wait for a server that is silent."""
+        self._closed.set()
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(lambda: None)
+        self._thread.join(timeout=2 * CLOSE_S)
+
+    def _run(self) -> None:
+        import_module("asyncpg")
+        try:
+            self._loop.run_until_complete(self._watch())
+        finally:
+            self._loop.close()
+
+    async def _watch(self) -> None:
+        pause = FIRST_PAUSE_S
+        while not self._closed.is_set():
+            driver = None
+            try:
+                driver = await connected(login_of(self._url))
+                await self._ask(driver)
+            except Exception as error:
+                if self.trouble is None:
+                    self.since = time.time()
+                self.trouble = self._url.without_secrets(reason(error))
+            finally:
+                if driver is not None:
+                    driver.terminate()
+            if self.trouble is None:
+                pause = FIRST_PAUSE_S
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _ask(self, driver: Any) -> None:
+        """Ask until the watch is closed or the connection fails."""
+        told = asyncio.Event()
+        if self._listens:
+            await driver.add_listener(CHANNEL, lambda *_: told.set())
+        pause = LOOKED_AFTER_S if self._listens else ASKED_EVERY_S
+        last: object = self
+        while not self._closed.is_set():
+            found = await driver.fetchval(self._question)
+            if found != last or told.is_set() or self.trouble is not None:
+                self.version += 1
+            last, self.trouble, self.since = found, None, 0.0
+            told.clear()
+            until = time.monotonic() + pause
+            while not told.is_set() and time.monotonic() < until and not self._closed.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(told.wait(), min(pause, 0.25))
+                if driver.is_closed():
+                    raise ConnectionResetError
+
+

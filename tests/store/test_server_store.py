@@ -1,0 +1,227 @@
+"""A store on a real PostgreSQL server: made, opened by roles, changed and watched."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store.engine import changes, schema
+from store.engine.database import in_transaction, open_database
+from store.engine.opening import open_target, recognise
+from store.engine.server.statements import turned
+from store.engine.server.watching import watch
+from store.errors import Refused, StoreError
+from store.queries import sessions
+from store.store import Store
+from store.verbs.shelf import archive
+from tests.sources.postgres_server import Database as Server
+from tests.sources.postgres_server import Server as Cluster
+from tests.store.engines import new_server_store
+from tests.store.talks import Talk
+
+
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def renamed(url: str, **parts: str) -> str:
+    """Return a URL for another user."""
+    return url.replace("postgres@", f"{parts['user']}@", 1)
+
+
+def test_statements_get_places_and_schemas() -> None:
+    schemas = {"changes": '"backscroll".changes', "chat_sessions": '"public".chat_sessions'}
+    found = turned("SELECT '?', \"a?\" FROM chat_sessions s JOIN main.changes c WHERE s.a = ?"
+                   " AND b IN () -- ?", schemas)
+    assert found.text == (
+        "SELECT '?', \"a?\" FROM \"public\".chat_sessions s JOIN \"backscroll\".changes c"
+        " WHERE s.a = $1 AND b IN (NULL) -- ?")
+    assert (found.names, found.values((5,))) == (None, [5])
+    found = turned("SELECT $2, $q1, $2::text FROM temp.ids", {})
+    assert found.text == "SELECT $1, $2, $1::text FROM pg_temp.ids"
+    assert found.values({"2": "a", "q1": "b", "7": "unused"}) == ["a", "b"]
+
+
+def test_a_store_is_made_once_however_many_make_it(postgres: Cluster) -> None:
+    url, failed = postgres.database().url, list[BaseException]()
+
+    def make() -> None:
+        try:
+            open_target(url, create=True, write=True).close()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    database = open_target(url, write=True)
+    assert (database.form.name, database.form.version) == ("own", schema.CURRENT_VERSION)
+    assert database.read_only is None and "postgres@" in database.name
+    database.close()
+
+
+def test_an_older_store_is_migrated_by_whom_may(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.database().url
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "CURRENT_VERSION", 3)
+        open_target(url, create=True, write=True).close()
+    with pytest.raises(StoreError, match="older version 3"):
+        open_target(url)
+    database = open_target(url, create=True, write=True)
+    assert database.form.version == schema.CURRENT_VERSION
+    Talk(database).session("After")
+    database.close()
+
+
+def test_what_is_no_store_says_so(postgres: Cluster) -> None:
+    empty = postgres.database()
+    assert recognise(empty.url).kind == "server"
+    with pytest.raises(StoreError, match="has no table chat_sessions on its search path"):
+        open_target(empty.url)
+    empty.execute("CREATE TABLE chat_sessions (id text)")
+    with pytest.raises(StoreError, match="it has no table chat_messages"):
+        open_target(empty.url)
+
+
+def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
+    url = new_server_store(postgres)
+    writing = open_target(url, write=True)
+    session = Talk(writing).session("Seen by all")
+    name = url.split("/")[3].split("?")[0]
+    reader = f"reader_{name}"
+    Server(postgres, name).execute(
+        f"CREATE ROLE {reader} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader};"
+        f" GRANT USAGE ON SCHEMA backscroll TO {reader};"
+        f" GRANT SELECT ON ALL TABLES IN SCHEMA backscroll TO {reader}")
+    database = open_target(renamed(url, user=reader), write=True)
+    assert database.read_only is not None and "may only read" in database.read_only
+    assert [row.title for row in sessions.page(database, sessions.SessionFilter())] == [
+        "Seen by all"]
+    with pytest.raises(Refused, match="may only read"):
+        in_transaction(database, archive, [session], now=1)
+    with pytest.raises(sqlite3.OperationalError):
+        database.connection.execute("DELETE FROM chat_sessions")
+    database.close()
+    writing.close()
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonb", "text"])
+def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
+    host = postgres.database()
+    host.execute(_typed(kind))
+    host.execute(
+        "INSERT INTO chat_sessions (id, agent, model_json, metadata_json, created_at, updated_at)"
+        """ VALUES ('s1', 'mine', '{"model_id":"m"}', '{"title":"Hosted"}', 1, 2)""")
+    host.execute(
+        "INSERT INTO chat_messages (id, session_id, role, metadata_json, created_at, updated_at)"
+        """ VALUES ('m1', 's1', 'user', '{"hidden_at": 5}', 1, 1),"""
+        " ('m2', 's1', 'user', '{}', 2, 2)")
+    database = open_target(host.url, write=True)
+    assert database.form.name == "contract"
+    (row,) = sessions.page(database, sessions.SessionFilter())
+    assert (row.title, row.id) == ("Hosted", "s1")
+    hidden = database.form.hidden_at("m")
+    assert database.connection.execute(
+        f"SELECT id, {hidden} FROM chat_messages m ORDER BY id").fetchall() == [
+            ("m1", 5), ("m2", None)]
+    database.close()
+    assert set(host.contents()) == set(schema.REQUIRED_COLUMNS)
+
+
+def _typed(kind: str) -> str:
+    """Return the contract's tables with JSON columns of a type."""
+    lines = schema.CONTRACT_TABLES.replace("INTEGER", "bigint").replace(" REAL", " float8")
+    return "\n".join(
+        line.replace("TEXT", kind, 1) if "_json" in line else line for line in lines.splitlines())
+
+
+@pytest.mark.parametrize("words", [r"a\u0000b", r"\ud800 alone", r"\ud83d\ude00", r"\\u0000"])
+def test_json_that_postgresql_cannot_read(postgres: Cluster, words: str) -> None:
+    url = new_server_store(postgres)
+    database = open_target(url, write=True)
+    metadata = f'{{"title":"T","other":"{words}","hidden_at":7}}'
+    session = Talk(database).session(metadata_json=metadata)
+    row = sessions.get(database, session)
+    assert row is not None and (row.title, row.metadata_json) == ("T", metadata)
+    assert sessions.page(database, sessions.SessionFilter(query="t"))
+    database.close()
+
+
+@pytest.fixture
+def url(postgres: Cluster) -> str:
+    return new_server_store(postgres)
+
+
+async def test_a_host_uses_it_by_its_url(url: str) -> None:
+    async with await Store.open(url) as store, await Store.open(url) as other:
+        session = await store.create_session("mine")
+        assert [one.id for one in await other.sessions()] == [session.id]
+        assert await store.pulse() != (0, 0)
+
+
+async def test_it_goes_on_when_the_server_has_restarted(postgres: Cluster, url: str) -> None:
+    async with await Store.open(url) as store:
+        await store.create_session("mine")
+        await asyncio.to_thread(postgres.stop)
+        with pytest.raises(StoreError, match="cannot be reached|closed the connection"):
+            await store.sessions()
+        await asyncio.to_thread(postgres.start)
+        assert len(await store.sessions()) == 1
+        await store.create_session("mine")
+        assert len(await store.sessions()) == 2
+
+
+def test_changes_are_told_in_whatever_order_they_are_committed(postgres: Cluster) -> None:
+    url = new_server_store(postgres)
+    reader, one, two = open_target(url), open_target(url, write=True), open_target(url, write=True)
+    seen = changes.newest(reader)
+    first, second = Talk(one).session(), Talk(two).session()
+    insert = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, NULL, 1)"
+    one.connection.execute("BEGIN")
+    one.connection.execute(insert, [first])
+    two.connection.execute(insert, [second])
+    seen, moved = changes.since(reader, seen)
+    assert set(moved.sessions) == {second} and not moved.vague
+    one.connection.execute("COMMIT")
+    seen, moved = changes.since(reader, seen)
+    assert first in moved.sessions
+    seen, moved = changes.since(reader, seen)
+    assert not moved
+    for each in (reader, one, two):
+        each.close()
+
+
+def test_a_watch_is_told_of_a_change(postgres: Cluster) -> None:
+    url = new_server_store(postgres)
+    database = open_target(url, write=True)
+    found = watch(database)
+    until(lambda: found.version)
+    before = found.version
+    session = Talk(database).session()
+    in_transaction(database, archive, [session], now=1)
+    until(lambda: found.version > before)
+    assert found.trouble is None
+    found.close()
+    database.close()
+
+
+def test_its_place_opens_it_again(postgres: Cluster) -> None:
+    database = open_target(new_server_store(postgres), write=True)
+    again = open_database(database.path, write=False)
+    assert again.name == database.name and not Path(database.path).exists()
+    again.close()
+    database.close()
