@@ -48,7 +48,8 @@ def ways_round(path: Path) -> list[str]:
                 wrong.append(written)
             if written in ("sys.stdout.buffer", "sys.stderr.buffer") and where not in FRAMES:
                 wrong.append(written)
-            if written.endswith("._driver") and where != "tui/live/notifying.py":
+            is_textuals = written.endswith("._driver") and where.startswith("tui/")
+            if is_textuals and where != "tui/live/notifying.py":
                 wrong.append(written)
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
