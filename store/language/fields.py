@@ -56,6 +56,8 @@ _FIELDS = (
     Field("branch", "text", "The git branch", "branch:main"),
     Field("project", "text", "The project, where the agent has projects", "project:harbour"),
     Field("account", "text", "The account, where the agent has accounts", "account:ada"),
+    Field("owner", "name", "Whose session it is, in a store that several people share",
+          "owner:ada"),
     Field("role", "choice", "Who sent the message", "role:user", level="part", choices=(
         ("user", "what was sent to the agent"), ("assistant", "what the agent sent"),
         ("system", "instructions"),

@@ -46,6 +46,7 @@ def known_values(db: Database) -> KnownValues:
         add("workspace", "~/" + folder[len(home):] if folder.startswith(home) else folder)
         add("model", decoded(text(model_json)).get("model_id"))
         add("branch", metadata.get("git_branch"))
+        add("owner", metadata.get("owner"))
         own = as_dict(metadata.get("backscroll"))
         add("project", own.get("project"))
         add("account", own.get("account"))

@@ -77,6 +77,7 @@ class ListRow:
 
     Attributes:
         title: The user's title, else the stored one, else None.
+        owner: Whose session it is in a shared store, or None.
         model: The model id, or None.
         lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
         activity: As stored, or None; ``activities.rows`` judges it.
@@ -119,6 +120,8 @@ class ListRow:
     outline: bool = _metadata(is_outline)
     prompts_only: bool = _metadata(
         lambda found: _part(found, "backscroll").get("prompts_only") is True)
+    owner: str | None = field(
+        default=None, metadata={"read": lambda found: _text(found.get("owner"))})
     turns: int | None = None
     active_at: int = 0
     live: Mapping[str, Any] | None = None

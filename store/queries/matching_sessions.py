@@ -190,6 +190,7 @@ def _filter(of: _Asked, wanted: Filter) -> Sql:
         "project": form.fact("s", "backscroll.project"),
         "account": form.fact("s", "backscroll.account"),
         "branch": form.fact("s", "git_branch"), "model": sql.fact("s.model_json", "model_id"),
+        "owner": form.fact("s", "owner"),
     }[wanted.field])
 
 

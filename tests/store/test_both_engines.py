@@ -63,7 +63,7 @@ QUERIES = (
     "tag:bug", "label:a", "workspace:/w*", "id:ses_0", "is:starred", "is:fork", "is:subagent",
     "is:archived", "is:hidden", "is:running", "is:idle", "cost:>0.1", "tokens:<1000",
     "before:2026-11-01", "after:2026-11-01", "-agent:codex", "fix", "-fix agent:codex",
-    "status:failed", "-status:completed", "project:harbour", "account:ada",
+    "status:failed", "-status:completed", "project:harbour", "account:ada", "owner:ada",
 )  # fmt: skip
 
 

@@ -112,12 +112,14 @@ def test_a_fork_without_a_kind_has_messages_older_than_itself(tmp_path: Path) ->
     ("status:failed", "ad"), ("status:completed", "bc"), ("status:=completed", "b"),
     ("-status:completed", "ade"), ("status:merged,failed", "ade"), ("is:starred", "bc"),
     ("-is:starred", "ade"), ("project:harb", "a"), ("account:=ada", "a"), ("-account:ada", "bcde"),
+    ("owner:gra", "b"), ("owner:ace", ""), ("-owner:=grace", "acde"),
 ])
 def test_the_agents_own_words_and_stars(tmp_path: Path, text: str, found: str) -> None:
     db = open_database(making.contract(tmp_path / "s.db"))
     for id, metadata in {
         "ses_a": {"backscroll": {"status": "failed", "project": "harbour", "account": "ada"}},
-        "ses_b": {"backscroll": {"branch": {"status": "completed"}, "is_starred": True}},
+        "ses_b": {"owner": "grace",
+                  "backscroll": {"branch": {"status": "completed"}, "is_starred": True}},
         "ses_c": {"backscroll": {"tasks": [7, {"status": 7}, {"status": "completed_empty"}]},
                   "user": {"star": True}},
         "ses_d": {"backscroll": {"status": "active", "is_starred": True,

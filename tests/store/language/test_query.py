@@ -230,6 +230,6 @@ def test_every_field_has_one_name_and_an_example_that_can_be_read() -> None:
 
 def test_the_fields_are_those_that_are_documented() -> None:
     assert list(FIELDS) == [
-        "agent", "source", "model", "workspace", "branch", "project", "account", "role", "tool",
-        "title", "file", "task", "channel", "status", "tag", "label", "id", "after", "before",
-        "cost", "tokens", "is", "in"]
+        "agent", "source", "model", "workspace", "branch", "project", "account", "owner",
+        "role", "tool", "title", "file", "task", "channel", "status", "tag", "label", "id",
+        "after", "before", "cost", "tokens", "is", "in"]
