@@ -37,7 +37,7 @@ PER_SESSION, PER_SEARCH = 150, 100
 """Blocks that may stay of each; what is held of an open session or search takes thousands."""
 OF_A_LINE, AT_ALL = 1, 2_000
 """The open session holds the id of each message; all else is as before, whatever was followed."""
-LINES_AT_ONCE = 20
+LEAST_AT_ONCE, MOST_POLLS = 20, 120
 LOG = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 
 
@@ -120,6 +120,7 @@ async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> 
     (240, True), (240, False), pytest.param(36_000, True, marks=pytest.mark.long)])
 async def test_lines_that_are_followed(tmp_path: Path, lines: int, logged: bool) -> None:
     talk, (session, other) = store_of(tmp_path / "s.db", 2)
+    at_once = max(LEAST_AT_ONCE, lines // MOST_POLLS)
     async with browsing(tmp_path / "s.db") as (app, pilot):
         app.main.open_session(session)
         await rested(app, pilot)
@@ -129,7 +130,7 @@ async def test_lines_that_are_followed(tmp_path: Path, lines: int, logged: bool)
                 came = talk.message(session, "assistant", text=f"Line {line % 10} of what came in")
                 if logged:  # As our own writers do; hosts do not.
                     talk.db.connection.execute(LOG, (session, came, talk.now))
-                if line % LINES_AT_ONCE == LINES_AT_ONCE - 1:
+                if line % at_once == at_once - 1:
                     app.main.watcher.poller.poll(file=True)
                     await app.main.watcher.follow()
                     await workers_done(app)
