@@ -168,7 +168,7 @@ class ClineSource(FileSource):
         self, folder: str, bodies: dict[str, bytes], problems: list[Problem]
     ) -> list[SessionDraft]:
         name, data = os.path.basename(folder), os.path.dirname(os.path.dirname(folder))
-        # What is wrong with a list is told once, by whoever lists the tasks.
+        # The listing of tasks reports once what is wrong with a list.
         entry = self._lists.entry(data, name, [])
         item = _read(os.path.join(folder, _ITEM), bodies, dict, problems)
         entry |= item or {}

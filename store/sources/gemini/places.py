@@ -128,7 +128,7 @@ def _told_by_others(project: str) -> list[FileStamp]:
 
 
 def _fact(project: str, name: str, text: str) -> list[FileStamp]:
-    """Return a stamp that moves with something that is told beside a session's files."""
+    """Return a stamp that moves with something that is known from beside a session's files."""
     told = text.encode("utf-8", "surrogateescape")
     sign = int.from_bytes(hashlib.blake2b(told, digest_size=7).digest(), "big")
     return [FileStamp(os.path.join(project, f"{FACT}{name}"), sign, len(told), 0, len(told))]
