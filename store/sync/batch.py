@@ -32,6 +32,8 @@ BATCH_BYTES = 4 << 20
 """A batch is written after this many source bytes ..."""
 BATCH_SECONDS = 0.25
 """... or this long after its first unit was read."""
+MOST_BYTES = 3 * BATCH_BYTES
+"""While another helper writes, a batch grows up to this many source bytes instead of waiting."""
 
 BULK_PRAGMAS = (
     "PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 8000", "PRAGMA temp_store = MEMORY"

@@ -22,7 +22,7 @@ from store.errors import StoreError
 from store.sources import registry
 from store.sources.base.collection import rare_collection
 from store.sources.base.protocol import Source
-from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
+from store.sync.batch import BULK_PRAGMAS, MOST_BYTES, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.library import connect_library
 from store.sync.locking import write_turn
@@ -72,7 +72,7 @@ class Helper:
                 return
             self._read(task)
             if self._batch.is_full:
-                self._write()
+                self._write(wait=self._batch.size >= MOST_BYTES)
 
     def _source(self, kind: str) -> Source:
         if kind not in self._sources:
@@ -97,10 +97,13 @@ class Helper:
                 self._write()
                 send(self.answers, ReadsNow(task.number))
 
-    def _write(self) -> None:
+    def _write(self, *, wait: bool = True) -> None:
+        """Write the batch; where another helper writes and this need not wait, it is kept."""
         batch, numbers = self._batch, self._numbers
-        self._batch, self._numbers = Batch(self.start.keep_deleted), []
-        with write_turn(self.database.path):
+        with write_turn(self.database.path, wait=wait) as mine:
+            if not mine:
+                return
+            self._batch, self._numbers = Batch(self.start.keep_deleted), []
             outcome = write_batch(self.database, batch, system_clock)
         number_of = {id(job): n for (job, _), n in zip(batch.units, numbers, strict=True)}
         again = [(number_of[id(job)], stored) for job, stored in outcome.overtaken]
