@@ -64,6 +64,7 @@ def test_it_is_shown_where_nothing_has_moved(tmp_path: Path) -> None:
     assert shown(path) == "\x1b[1ma title\x1b[0m\nlist\x1b[21G\x1b[2mbeside\x1b[0m\nkeys"
     (file,) = Path(last_screens()).iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
     drop_screen(str(path))
     assert shown(path) is None and not file.exists()
 

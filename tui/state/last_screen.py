@@ -19,11 +19,11 @@ from store.system.locations import (
     CONFIG,
     LIBRARY,
     PRIVATE_FILE,
-    PRIVATE_FOLDER,
     VIEW_NAME,
     file_number,
     folder_name,
     last_screens,
+    private_folder,
 )
 from store.system.paths import expanded_name, open_regular, resolved
 from store.system.records import NamedTuple
@@ -179,7 +179,9 @@ def keep_screen(store: str, setting: Setting, drawn: Drawn) -> None:
     lines = [f"{_joined(row)}{_HALF}{_joined(beside)}"
              for row, beside in zip(drawn.rows, drawn.beside, strict=True)]
     path = _picture_path(resolved(store))
-    os.makedirs(os.path.dirname(path), PRIVATE_FOLDER, exist_ok=True)
+    from pathlib import Path
+
+    private_folder(Path(path).parent)
     draft = f"{path}.{os.getpid()}.new"
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, PRIVATE_FILE)
     try:
