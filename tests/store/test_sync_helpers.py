@@ -75,6 +75,20 @@ def test_helpers_give_what_one_process_gives(
     assert (again.units, again.read) == (FILES, 0)
 
 
+def test_a_helper_imports_no_source_before_it_is_asked_for_one() -> None:
+    code = (
+        "import sys, store.sync.helper\n"
+        "print([name for name in sys.modules if name.startswith('store.sources.') "
+        "and name.split('.')[2] not in ('base', 'registry')])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert told.stdout == "[]\n"
+    assert [one.kind for one in registry.all_sources()[:2]] == ["claude-code", "codex"]
+    assert registry.has(registry.source("codex")) and not registry.has(LineSource())
+
+
 def test_what_is_known_to_no_helper_is_read_here(database: Database, tmp_path: Path) -> None:
     for number in range(FILES):
         write_lines(tmp_path / "lines", f"s{number}", 3)

@@ -17,6 +17,7 @@ from store.sources.base.protocol import OutlinedSource
 from store.sources.registry import source
 from store.sync import engine, outlines, pool, units
 from store.sync.engine import Sync
+from store.sync.locking import write_turn
 from store.sync.session_rows import PreparedSession
 from store.sync.settings import Settings
 from store.sync.targets import Target
@@ -295,6 +296,19 @@ def test_the_newest_are_listed_before_helpers_start(
     monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 5)
     Sync(library, LISTED).run([FIRST["claude-code"].target()])
     assert 0 < found[0] < len(sessions(library))
+
+
+def test_listing_goes_on_while_a_helper_writes(
+    library: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 1)
+    target = FIRST["codex"].target()
+    jobs = Sync(library, PLAIN).list_moved(target)
+    listing = outlines.list_first(library, jobs, PLAIN.excludes, lambda: 1, lambda: False)
+    with write_turn(library.path):
+        assert next(listing) == 0 and not sessions(library)
+    assert next(listing) == 2 and sessions(library)
+    assert list(listing)[-1] == len(jobs)
 
 
 def test_ids_are_taken_line_by_line_however_they_arrive() -> None:
