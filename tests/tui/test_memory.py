@@ -35,8 +35,8 @@ from tui.transcript import view as transcript_view
 ROUNDS = 4
 PER_SESSION, PER_SEARCH = 150, 100
 """Blocks that may stay of each; what is held of an open session or search takes thousands."""
-OF_A_LINE, AT_ALL = 1, 2_000
-"""The open session holds the id of each message; all else is as before, whatever was followed."""
+OF_A_LINE, AT_ALL = 1.1, 2_000
+"""The open session holds the id of each message, and no more than one that was just opened."""
 LEAST_AT_ONCE, MOST_POLLS = 20, 120
 LOG = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 
