@@ -31,7 +31,7 @@ CLOSE_S = 0.5
 BUSY_S = 5
 """As SQLite's ``busy_timeout`` in the contract."""
 _KEPT = 500
-"""Statements that are kept prepared."""
+"""Statements that are kept, prepared where the server keeps them."""
 _WRITERS_LOCK = 0x42534352
 """Key of the advisory lock that a writer holds for its transaction, as SQLite has one writer."""
 BEGIN_WRITING = (
@@ -144,6 +144,7 @@ class ServerConnection:
         url: The database.
         schemas: Names of the store's tables, and what they are called on the server.
         version: The server's major version.
+        is_pooled: Whether a pooler may give each transaction another connection of the server.
         total_changes: How many rows it has written.
     """
 
@@ -170,6 +171,7 @@ class ServerConnection:
             raise ServerTrouble(url, MISSING_DRIVER) from None
         try:
             self._driver = self._run(connected(login))
+            self.is_pooled = self._run(is_pooled(self._driver))
         except BaseException as error:
             self._loop.close()
             if not isinstance(error, Exception):
@@ -181,6 +183,7 @@ class ServerConnection:
             raise ServerTrouble(url, words, is_refusal=refuses) from None
         self.search_path = login.search_path
         self.version = int(self._driver.get_server_version().major)
+        self._prepared_ever = 0
 
     @cached_property
     def scratch(self) -> sqlite3.Connection:
@@ -206,8 +209,16 @@ class ServerConnection:
                 self.script(sql)
             return ServerCursor([])
         statement = self._prepared(sql)
-        values = statement.values(parameters)
-        records = self._answer(statement.prepared.fetch(*values))
+        try:
+            records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
+        except ServerError as error:
+            if not error.is_stale:
+                raise
+            self._forget_prepared()
+            if self.in_transaction:
+                raise
+            statement = self._prepared(sql)
+            records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
         # Rows of the driver have names too, but are no tuples: they are not equal to one.
         rows = list(map(tuple, records))
         written = _written(statement.prepared)
@@ -257,11 +268,18 @@ class ServerConnection:
             self._statements.move_to_end(sql)
             return found
         made = turned(sql, self.schemas)
-        found = _Statement(made, self._answer(self._driver.prepare(made.text)))
+        self._prepared_ever += 1
+        # Without a name, the driver sends its text with each execution.
+        name = None if self.is_pooled else f"{APPLICATION}_{self._prepared_ever}"
+        found = _Statement(made, self._answer(self._driver.prepare(made.text, name=name)))
         self._statements[sql] = found
         if len(self._statements) > _KEPT:
             self._statements.popitem(last=False)
         return found
+
+    def _forget_prepared(self) -> None:
+        """Prepare all statements anew: tables have changed, or somebody else forgot them."""
+        self._statements.clear()
 
     def _answer(self, question: Coroutine[Any, Any, T]) -> T:
         """Return what the server answers.
@@ -322,6 +340,15 @@ async def connected(login: Login) -> Any:
     await driver.set_type_codec(
         "uuid", schema="pg_catalog", format="text", encoder=str, decoder=str)
     return driver
+
+
+async def is_pooled(driver: Any) -> bool:
+    """Return whether a pooler is between, which may change the server's connection.
+
+    A pooler cannot give the process id of a connection that it has yet to choose, so it makes
+    one up; nothing kept in a connection, such as LISTEN or a prepared statement, lasts there.
+    """
+    return bool(await driver.fetchval("SELECT pg_backend_pid()") != driver.get_server_pid())
 
 
 def _as_bool(value: object) -> bytes:

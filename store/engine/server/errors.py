@@ -27,11 +27,13 @@ class ServerError(sqlite3.OperationalError):
         for_user: One line that names the server and says what is wrong with it.
         is_lost: Whether the connection is gone.
         nothing_done: Whether it was gone before a transaction began.
+        is_stale: Whether the statement must be prepared again.
     """
 
     for_user: str
     is_lost: bool = False
     nothing_done: bool = False
+    is_stale: bool = False
 
 
 def mapped(error: BaseException, url: ServerUrl) -> BaseException:
@@ -50,6 +52,7 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     found = ServerError(said)
     found.for_user = f"{url.named or url} {url.without_secrets(reason(error))}"
     found.is_lost = is_lost(error)
+    found.is_stale = state == "26000" or type(error).__name__ == "InvalidCachedStatementError"
     code = sqlite3.SQLITE_CANTOPEN if found.is_lost else _CODES.get(state, sqlite3.SQLITE_ERROR)
     found.sqlite_errorcode = code
     return found

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from store.engine.database import Database
-from store.engine.server.connection import CLOSE_S, ServerConnection, connected
+from store.engine.server.connection import CLOSE_S, ServerConnection, connected, is_pooled
 from store.engine.server.login import login_of
 from store.engine.server.schema import CHANNEL
 from store.engine.server.words import reason
@@ -91,21 +91,27 @@ class ServerWatch:
             except Exception as error:
                 if self.trouble is None:
                     self.since = time.time()
+                    pause = FIRST_PAUSE_S
                 self.trouble = self._url.without_secrets(reason(error))
             finally:
                 if driver is not None:
                     driver.terminate()
-            if self.trouble is None:
-                pause = FIRST_PAUSE_S
-            await asyncio.sleep(pause)
+            await self._rest(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, at most until the watch is closed."""
+        until = time.monotonic() + seconds
+        while not self._closed.is_set() and time.monotonic() < until:
+            await asyncio.sleep(min(seconds, CLOSE_S / 2))
 
     async def _ask(self, driver: Any) -> None:
         """Ask until the watch is closed or the connection fails."""
         told = asyncio.Event()
-        if self._listens:
+        listens = self._listens and not await is_pooled(driver)
+        if listens:
             await driver.add_listener(CHANNEL, lambda *_: told.set())
-        pause = LOOKED_AFTER_S if self._listens else ASKED_EVERY_S
+        pause = LOOKED_AFTER_S if listens else ASKED_EVERY_S
         last: object = self
         while not self._closed.is_set():
             found = await driver.fetchval(self._question)
