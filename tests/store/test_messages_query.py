@@ -139,7 +139,8 @@ class TestNames:
         assert messages.resolve_message(talk, "s", "msg_z").id == "msg_z1"
 
     def test_what_names_several_or_none(self, talk: Database) -> None:
-        with pytest.raises(NotFound, match=r"several messages: msg_0501 \(user, .*\), msg_0500 \("):
+        days = r"several messages: msg_0501 \(1970-01-01, user, .*\), msg_0500 \("
+        with pytest.raises(NotFound, match=days):
             messages.resolve_message(talk, "s", "msg_050")
         for name in ("nothing", "elsewhere", ""):
             with pytest.raises(NotFound):
