@@ -357,6 +357,20 @@ class MaskSettings(Section):
     rules: dict[str, str] = {}  # noqa: RUF012
 
 
+class TeamSettings(Section):
+    """``[team]``: a store on a server that several people share.
+
+    ``backscroll sync --store postgresql://...`` brings your sessions there, masked as ``[masks]``
+    says.
+
+    Attributes:
+        owner: Your name there, as others see it and as ``owner:`` finds it; without it, the name
+            that you log in with.
+    """
+
+    owner: str | None = None
+
+
 class Settings(Section):
     """The whole ``config.toml``.
 
@@ -377,6 +391,7 @@ class Settings(Section):
     stats: StatsSettings = StatsSettings()
     prices: dict[str, Annotated[dict[str, Any], PriceLine()]] = {}  # noqa: RUF012
     masks: MaskSettings = MaskSettings()
+    team: TeamSettings = TeamSettings()
     backup: BackupSettings = BackupSettings()
     events: EventSettings = EventSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance

@@ -14,6 +14,7 @@ from store.engine.side_tables import (
     OUTLINES,
     READING_STATES,
     SERVERS,
+    SHARED,
     SIDE_TABLES,
     VERB_LOG,
 )
@@ -154,6 +155,7 @@ MIGRATIONS: tuple[str, ...] = (
     HELPERS,
     OUTLINES,
     SERVERS,
+    SHARED,
 )
 """Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 

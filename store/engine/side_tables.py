@@ -195,6 +195,30 @@ source id).
 ``unit_wants``: hashes of the facts that a unit wants, eight bytes each.
 """
 
+SHARED = """
+CREATE TABLE shared_sessions (
+    session_id  TEXT PRIMARY KEY REFERENCES chat_sessions(id) ON DELETE CASCADE,
+    owner       TEXT NOT NULL,
+    library     TEXT NOT NULL,
+    original_id TEXT NOT NULL,
+    digest      TEXT NOT NULL
+);
+CREATE UNIQUE INDEX shared_sessions_original ON shared_sessions(owner, library, original_id);
+CREATE TABLE shared_libraries (
+    owner   TEXT NOT NULL,
+    library TEXT NOT NULL,
+    seq     INTEGER NOT NULL,
+    masking TEXT NOT NULL,
+    PRIMARY KEY (owner, library)
+);
+"""
+"""In a team's store, what came from whose library (``store.copying.sharing``).
+
+``original_id``: the session's id there; ``digest``: the hash of the rows that came from there.
+``shared_libraries``: up to which change of the library its sessions are here, ``masking`` says
+how they were masked.
+"""
+
 SERVERS = """
 CREATE TABLE source_servers (
     root     TEXT NOT NULL,

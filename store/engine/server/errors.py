@@ -49,6 +49,10 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
         row = sqlite3.IntegrityError(said)
         row.sqlite_errorcode = _OF_ROWS.get(state, sqlite3.SQLITE_CONSTRAINT)
         return row
+    if state.startswith("22"):
+        value = sqlite3.DataError(said)
+        value.sqlite_errorcode = sqlite3.SQLITE_MISMATCH
+        return value
     found = ServerError(said)
     found.for_user = f"{url.named or url} {url.without_secrets(reason(error))}"
     found.is_lost = is_lost(error)
