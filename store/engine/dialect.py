@@ -124,6 +124,16 @@ class Dialect:
         """
         return f"({self.fact(column, path)} IS NOT NULL)"
 
+    def is_there(self, column: str, path: str) -> str:
+        """Return the condition that a JSON column has a value, even null; never NULL.
+
+        Args:
+            column: The column.
+            path: As in ``fact``.
+        """
+        kind = f"json_type({column}, '{_path(path)}')"
+        return f"(CASE WHEN json_valid({column}) THEN {kind} END IS NOT NULL)"
+
     def is_true(self, column: str, path: str) -> str:
         """Return the condition that a value in a JSON column is true, or 1; never NULL.
 
@@ -253,11 +263,11 @@ class Dialect:
         return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} ELSE 0 END"
 
     def greatest(self, *expressions: str) -> str:
-        """Return the greatest of several values; NULL where one of them is."""
+        """Return the greatest of several numbers; NULL where one of them is."""
         return f"max({', '.join(expressions)})"
 
     def least(self, *expressions: str) -> str:
-        """Return the smallest of several values; NULL where one of them is."""
+        """Return the smallest of several numbers; NULL where one of them is."""
         return f"min({', '.join(expressions)})"
 
     def walked(self, column: str) -> str:

@@ -38,7 +38,7 @@ def by_name(db: Database, session_id: str, name: str) -> str | None:
     """
     found = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.id = $2 OR"
-        f" json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2)"
+        f" {db.form.fact('m', f'{OWN_KEY}.sdk_message_id')} = $2)"
         f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id, "2": storable(name)},
     ).fetchone()
@@ -58,7 +58,7 @@ def last_by_name(db: Database, session_id: str, name: str) -> str | None:
     """
     found = db.connection.execute(
         "SELECT m.id, m.id = $2 OR coalesce("
-        f"json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2, 0)"
+        f"{db.form.fact('m', f'{OWN_KEY}.sdk_message_id')} = $2, FALSE)"
         f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id, "2": storable(name)},
@@ -94,7 +94,7 @@ def by_approval(db: Database, session_id: str, approval_id: str) -> str | None:
     found = db.connection.execute(
         "SELECT m.id FROM chat_messages m JOIN chat_parts p ON p.message_id = m.id"
         " WHERE m.session_id = $1 AND p.tool_state IS NOT NULL"
-        " AND json_extract(p.data_json, '$.approval.id') = $2"
+        f" AND {db.sql.fact('p.data_json', 'approval.id')} = $2"
         f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id, "2": storable(approval_id)},
     ).fetchone()
@@ -103,12 +103,13 @@ def by_approval(db: Database, session_id: str, approval_id: str) -> str | None:
 
 def answered_last(db: Database, session_id: str) -> str | None:
     """Return the id of the last visible message, where the user has answered its calls."""
+    continues = db.sql.is_set("m.metadata_json", f"{OWN_KEY}.continues")
     found = db.connection.execute(
-        "SELECT m.id, m.role, json_extract(m.metadata_json, $2) IS NOT NULL OR EXISTS (SELECT 1"
+        f"SELECT m.id, m.role, {continues} OR EXISTS (SELECT 1"
         f" FROM chat_parts p WHERE p.message_id = m.id AND p.tool_state IN {_LIVE_STATES})"
         f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
-        {"1": session_id, "2": f"$.{OWN_KEY}.continues"},
+        {"1": session_id},
     ).fetchone()
     return str(found[0]) if found is not None and found[1] == "assistant" and found[2] else None
 
@@ -116,19 +117,23 @@ def answered_last(db: Database, session_id: str) -> str | None:
 def broken_off(db: Database, session_id: str) -> str | None:
     """Return the id of the last visible message if its recording was interrupted, or None."""
     ended = " AND ".join(
-        f"json_type(m.metadata_json, '$.{OWN_KEY}.{key}') IS NULL"
+        f"NOT {_has(db, key)}"
         for key in ("finish_reason", "aborted_at", "protocol_error")
     )
     found = db.connection.execute(
         "SELECT m.id, m.role = 'assistant' AND"
-        f" (json_type(m.metadata_json, '$.{OWN_KEY}.interrupted_at') IS NOT NULL OR ({ended}"
-        f" AND (json_type(m.metadata_json, '$.{OWN_KEY}.error') IS NOT NULL OR EXISTS (SELECT 1"
+        f" ({_has(db, 'interrupted_at')} OR ({ended}"
+        f" AND ({_has(db, 'error')} OR EXISTS (SELECT 1"
         " FROM chat_parts p WHERE p.message_id = m.id AND p.tool_state = 'approval-requested'))))"
         f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id},
     ).fetchone()
     return str(found[0]) if found is not None and found[1] else None
+
+
+def _has(db: Database, key: str) -> str:
+    return db.sql.is_there("m.metadata_json", f"{OWN_KEY}.{key}")
 
 
 def load(db: Database, message_id: str) -> StoredMessage:

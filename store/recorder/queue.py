@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from store.engine.database import Database
+from store.engine.json_edits import set_json
 from store.errors import NotFound, Refused, no_message
 from store.recorder.json_text import storable
 from store.recorder.message import Messages
@@ -120,6 +121,13 @@ def find(db: Database, session_id: str, name: str | None) -> str:
     return str(found[0])
 
 
+_TAKEN = (
+    "json_set(json_remove($json, '$.queued_at'), '$.queue_enqueued_at',"
+    " json_extract($json, '$.queued_at')"
+)
+"""The metadata of a message that was queued, up to further keys."""
+
+
 def fire(db: Database, session_id: str, message_id: str, at: int) -> int:
     """Make a queued message the last one of the transcript.
 
@@ -133,12 +141,9 @@ def fire(db: Database, session_id: str, message_id: str, at: int) -> int:
         The message's new ``created_at``, later than every other message's.
     """
     created_at = max(at, newest_message_at(db, session_id) + 1)
-    db.connection.execute(
-        "UPDATE chat_messages SET created_at = $2, updated_at = $3, metadata_json ="
-        " json_set(json_remove(metadata_json, '$.queued_at'), '$.queue_enqueued_at',"
-        " json_extract(metadata_json, '$.queued_at')) WHERE id = $1",
-        {"1": message_id, "2": created_at, "3": at},
-    )
+    set_json(
+        db, "chat_messages", message_id, f"{_TAKEN})", {"2": created_at, "3": at},
+        also="created_at = $2, updated_at = $3, ")
     _touch_session(db, session_id, message_id, at)
     return created_at
 
@@ -154,19 +159,16 @@ def cancel(db: Database, session_id: str, message_id: str, at: int) -> None:
     """
     hidden = "hidden_at = $2, " if db.form.hidden_column else ""
     hidden_key = "" if db.form.hidden_column else ", '$.hidden_at', $2"
-    db.connection.execute(
-        f"UPDATE chat_messages SET {hidden}updated_at = $2, metadata_json ="
-        " json_set(json_remove(metadata_json, '$.queued_at'), '$.queue_enqueued_at',"
-        " json_extract(metadata_json, '$.queued_at'), '$.queue_canceled_at', $2"
-        f"{hidden_key}) WHERE id = $1",
-        {"1": message_id, "2": at},
-    )
+    set_json(
+        db, "chat_messages", message_id, f"{_TAKEN}, '$.queue_canceled_at', $2{hidden_key})",
+        {"2": at}, also=f"{hidden}updated_at = $2, ")
     _touch_session(db, session_id, message_id, at)
 
 
 def _touch_session(db: Database, session_id: str, message_id: str, at: int) -> None:
+    newest = db.sql.greatest("updated_at", "$2")
     db.connection.execute(
-        "UPDATE chat_sessions SET updated_at = max(updated_at, $2) WHERE id = $1",
+        f"UPDATE chat_sessions SET updated_at = {newest} WHERE id = $1",
         {"1": session_id, "2": at},
     )
     log_change(db, session_id, message_id, at)

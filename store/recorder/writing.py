@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from store.engine.database import Database
+from store.engine.json_edits import set_json
 from store.errors import NotFound
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
 from store.recorder.json_text import dump
@@ -26,11 +27,9 @@ _INSERT_MESSAGE = (
     "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at)"
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"
 )
-_UPDATE_MESSAGE = (
-    "UPDATE chat_messages SET updated_at = $3, metadata_json ="
-    " CASE WHEN json_extract(metadata_json, '$.hidden_at') IS NULL THEN $2"
-    " ELSE json_set($2, '$.hidden_at', json_extract(metadata_json, '$.hidden_at')) END"
-    " WHERE id = $1"
+_KEEPING_HIDDEN = (
+    "CASE WHEN json_extract($json, '$.hidden_at') IS NULL THEN $2"
+    " ELSE json_set($2, '$.hidden_at', json_extract($json, '$.hidden_at')) END"
 )
 _TOUCH_MESSAGE = "UPDATE chat_messages SET updated_at = ? WHERE id = ?"
 _LARGE_TABLE = "CREATE TEMP TABLE IF NOT EXISTS large_json(n INTEGER PRIMARY KEY, piece TEXT)"
@@ -120,6 +119,8 @@ def write(db: Database, batch: Batch) -> None:
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
     large = write.data_json is None
+    if large and db.server is not None:
+        write, large = replace(write, data_json="".join(pieces(write.data))), False
     if large:
         db.connection.execute(_LARGE_TABLE)
         db.connection.executemany(
@@ -145,10 +146,10 @@ def _write_message(db: Database, session_id: str, message: MessageWrite, at: int
             (message.id, session_id, message.role, message.metadata_json, message.created_at, at),
         )
         return
-    changed = db.connection.execute(
-        _UPDATE_MESSAGE, {"1": message.id, "2": message.metadata_json, "3": at}
-    ).rowcount
-    if not changed:
+    values = {"2": message.metadata_json, "3": at}
+    if not set_json(
+        db, "chat_messages", message.id, _KEEPING_HIDDEN, values, also="updated_at = $3, "
+    ):
         raise NotFound(f"message {message.id} is no longer in the store")
 
 
@@ -158,18 +159,22 @@ _ADD_USED = ", ".join(
         (*COLUMNS, "total_tokens"), 3,
     )
 )
-_UPDATE_SESSION = (
-    "UPDATE chat_sessions SET updated_at = max(updated_at, $2), " + _ADD_USED
-    + ", model_json = coalesce($9, model_json), metadata_json = CASE WHEN $10 IS NULL"
-    " THEN metadata_json ELSE json_set(metadata_json, '$.activity', json($10)) END WHERE id = $1"
-)
 
 
 def _write_session(db: Database, session_id: str, session: SessionWrite, at: int) -> None:
     used = [session.used[bucket] for bucket in KEYS]
     parameters = (session_id, at, *used, sum(used), session.model_json, session.activity_json)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
-    if not db.connection.execute(_UPDATE_SESSION, numbered).rowcount:
+    newest = db.sql.greatest("updated_at", "$2")
+    sets = f"updated_at = {newest}, {_ADD_USED}, model_json = coalesce($9, model_json)"
+    if session.activity_json is None:
+        changed = db.connection.execute(
+            f"UPDATE chat_sessions SET {sets} WHERE id = $1", numbered).rowcount
+    else:
+        changed = set_json(
+            db, "chat_sessions", session_id, "json_set($json, '$.activity', json($10))", numbered,
+            also=f"{sets}, ")
+    if not changed:
         raise NotFound(f"session {session_id} is no longer in the store")
     if session.title is not None:
         _set_title(db, session_id, session.title)
@@ -181,12 +186,11 @@ def _set_title(db: Database, session_id: str, title: str) -> None:
         sql = "UPDATE chat_sessions SET title = $2 WHERE id = $1 AND title = $3"
         db.connection.execute(sql, {"1": session_id, "2": title, "3": _DEFAULT_TITLE})
         return
-    sql = (
-        "UPDATE chat_sessions SET metadata_json ="
-        " json_set(metadata_json, '$.title', $2, '$.title_from', 'prompt')"
-        " WHERE id = $1 AND json_extract(metadata_json, '$.title') IS NULL"
-    )
-    db.connection.execute(sql, {"1": session_id, "2": title})
+    set_json(
+        db, "chat_sessions", session_id,
+        "CASE WHEN json_extract($json, '$.title') IS NULL"
+        " THEN json_set($json, '$.title', $2, '$.title_from', 'prompt') ELSE $json END",
+        {"2": title})
 
 
 def mark_interrupted(db: Database, session_id: str, at: int) -> None:
@@ -197,17 +201,21 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
         session_id: The session's id.
         at: Epoch ms.
     """
-    db.connection.execute(
-        "UPDATE chat_messages SET updated_at = $2, metadata_json ="
-        " json_set(metadata_json, '$.backscroll',"
-        " json_set(coalesce(json_extract(metadata_json, '$.backscroll'), json('{}')),"
-        " '$.interrupted_at', $2))"
-        " WHERE id = (SELECT id FROM chat_messages WHERE session_id = $1"
-        " ORDER BY created_at DESC, id DESC LIMIT 1) AND role = 'assistant'"
-        " AND json_type(metadata_json, '$.backscroll.finish_reason') IS NULL"
-        " AND json_type(metadata_json, '$.backscroll.aborted_at') IS NULL",
-        {"1": session_id, "2": at},
-    )
+    metadata = "m.metadata_json"
+    found = db.connection.execute(
+        "SELECT m.id FROM chat_messages m WHERE m.id = (SELECT id FROM chat_messages"
+        " WHERE session_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1)"
+        " AND m.role = 'assistant'"
+        f" AND NOT {db.sql.is_there(metadata, 'backscroll.finish_reason')}"
+        f" AND NOT {db.sql.is_there(metadata, 'backscroll.aborted_at')}",
+        {"1": session_id},
+    ).fetchone()
+    if found is not None:
+        set_json(
+            db, "chat_messages", found[0],
+            "json_set($json, '$.backscroll', json_set(coalesce("
+            "json_extract($json, '$.backscroll'), json('{}')), '$.interrupted_at', $2))",
+            {"2": at}, also="updated_at = $2, ")
 
 
 def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:

@@ -21,9 +21,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 QUICK_ON_A_SERVER = frozenset(("test_archive", "test_rewind", "test_undo"))
 """Modules whose tests run on a server each time; those of others are among the long ones."""
 NOT_YET_ON_A_SERVER = frozenset((
-    "test_families", "test_recorder_activity", "test_recorder_inserted", "test_recorder_odd",
-    "test_recorder_parts", "test_recorder_store", "test_recorder_vectors", "test_rollups",
-    "test_statistics", "test_windows",
+    "test_families", "test_rollups", "test_statistics", "test_windows",
 ))  # fmt: skip
 """Modules about what does not work on a server yet."""
 

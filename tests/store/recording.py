@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import Database
+from store.engine.json_edits import set_json
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.reading import read_ui_message
@@ -58,10 +59,12 @@ def feed(db: Database, recording: Recording, chunks: list[dict[str, Any]]) -> st
 def leave_without_a_word(db: Database, recording: Recording) -> None:
     """Leave the session as a process does that is killed once everything is flushed."""
     drive(db, recording.save(exact=True))
-    db.connection.execute(
-        "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.activity.pid',"
-        " 999999999) WHERE json_extract(metadata_json, '$.activity.state') = 'running'"
-    )
+    running = db.connection.execute(
+        f"SELECT s.id FROM chat_sessions s WHERE {db.form.fact('s', 'activity.state')} = 'running'"
+    ).fetchall()
+    for (session_id,) in running:
+        set_json(db, "chat_sessions", session_id, "json_set($json, '$.activity.pid', $pid)",
+                 {"pid": 999_999_999})
 
 
 def stored(db: Database, message_id: str) -> dict[str, Any]:

@@ -165,7 +165,8 @@ def test_an_abort_at_any_place_settles_what_came_so_far(name: str, own_talk: Tal
         open_parts = own_talk.db.connection.execute(
             "SELECT data_json FROM chat_parts WHERE session_id = ? AND (tool_state IN"
             " ('input-streaming', 'input-available', 'approval-requested', 'approval-responded')"
-            " OR json_extract(data_json, '$.state') = 'streaming')", (session_id,)).fetchall()
+            f" OR {own_talk.db.sql.fact('data_json', 'state')} = 'streaming')",
+            (session_id,)).fetchall()
         assert open_parts == [], chunks
         assert session_row(own_talk.db, session_id)["metadata"]["activity"]["state"] != "running"
         both = recorded(own_talk.db, vector, [*chunks, {"type": "abort"}, *next_one])

@@ -10,6 +10,7 @@ import pytest
 
 from store.activity.judgement import activity_of
 from store.engine.database import open_database
+from store.engine.json_edits import set_json
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions
@@ -118,6 +119,7 @@ def test_every_write_is_in_the_log_of_changes(own_talk: Talk) -> None:
     assert (recording.session_id, message_id) in logged
 
 
+@pytest.mark.file
 def test_the_log_of_changes_does_not_grow_for_ever(own_talk: Talk) -> None:
     changes = own_talk.db.connection
     changes.execute("DELETE FROM changes")
@@ -220,9 +222,7 @@ def test_what_makes_no_part_is_kept_beside(own_talk: Talk) -> None:
 
 def test_a_hidden_message_stays_hidden(talk: Talk) -> None:
     recording, message_id = record(talk.db, [START, STEP])
-    talk.db.connection.execute(
-        "UPDATE chat_messages SET metadata_json = json_set(metadata_json, '$.hidden_at', 9)"
-        " WHERE id = ?", (message_id,))
+    set_json(talk.db, "chat_messages", message_id, "json_set($json, '$.hidden_at', 9)", {})
     feed(talk.db, recording, [FINISH])
     assert metadata(talk.db, message_id)["hidden_at"] == 9
 
@@ -329,9 +329,8 @@ def test_a_message_is_not_stored_twice(own_talk: Talk) -> None:
 
 def test_a_session_that_another_process_records_is_refused(own_talk: Talk) -> None:
     recording, _ = record(own_talk.db, [START])
-    own_talk.db.connection.execute(
-        "UPDATE chat_sessions SET metadata_json = json_set(json_remove(metadata_json,"
-        " '$.activity.started'), '$.activity.pid', 1) WHERE id = ?", (recording.session_id,))
+    set_json(own_talk.db, "chat_sessions", recording.session_id,
+             "json_set(json_remove($json, '$.activity.started'), '$.activity.pid', 1)", {})
     with pytest.raises(Refused, match="process 1"):
         record(own_talk.db, [], session=recording.session_id)
     with pytest.raises(NotFound):
@@ -341,6 +340,7 @@ def test_a_session_that_another_process_records_is_refused(own_talk: Talk) -> No
 # -- failure
 
 
+@pytest.mark.file
 def test_a_failed_write_is_written_with_the_next(own_talk: Talk) -> None:
     recording, message_id = record(own_talk.db, [START, STEP])
     other = sqlite3.connect(own_talk.db.path, isolation_level=None)

@@ -90,6 +90,11 @@ class Postgres(Dialect):
         """Return the condition that a JSON column has a value that is not null; never NULL."""
         return f"({self.rare_fact(column, path)} IS NOT NULL)"
 
+    def is_there(self, column: str, path: str) -> str:
+        """Return the condition that a JSON column has a value, even null; never NULL."""
+        value = f"CAST({self._json(column)} #> '{_path(path)}' AS text)"
+        return f"({self._where_named(column, path, value)} IS NOT NULL)"
+
     def first_is_true(self, column: str, *paths: str) -> str:
         """Return the condition that the first of several values that is set is true; never NULL."""
         found = ", ".join(self.rare_fact(column, path) for path in paths)
@@ -200,11 +205,11 @@ class Postgres(Dialect):
         return f"coalesce({column}, 0)"
 
     def greatest(self, *expressions: str) -> str:
-        """Return the greatest of several values; NULL where one of them is."""
+        """Return the greatest of several numbers; NULL where one of them is."""
         return _unless_null(f"greatest({', '.join(expressions)})", expressions)
 
     def least(self, *expressions: str) -> str:
-        """Return the smallest of several values; NULL where one of them is."""
+        """Return the smallest of several numbers; NULL where one of them is."""
         return _unless_null(f"least({', '.join(expressions)})", expressions)
 
     def walked(self, column: str) -> str:
@@ -293,5 +298,5 @@ def _whole(value: str) -> str:
 
 
 def _unless_null(found: str, expressions: tuple[str, ...]) -> str:
-    nulls = " OR ".join(f"{one} IS NULL" for one in expressions)
-    return f"CASE WHEN {nulls} THEN NULL ELSE {found} END"
+    # A sum also tells the type of a value that is bound.
+    return f"CASE WHEN {' + '.join(expressions)} IS NULL THEN NULL ELSE {found} END"
