@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
 from store.language.matching import Folded, TermMatcher, fold, index_needle
@@ -45,6 +43,7 @@ from store.search.text import (
     sections,
     side_file_reader,
 )
+from store.text.stored_json import array_of
 
 if TYPE_CHECKING:
     from store.sharing.masks import Masking, Masks
@@ -142,10 +141,12 @@ class WantedSessions:
 
     def rows(self, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return rowid, facts, and whether the condition holds, of some sessions."""
+        sql = self._db.sql
         return self._db.connection.execute(
-            "SELECT s.rowid, s.id, s.agent, s.workspace_root, s.created_at, s.archived_at,"
-            f" ({self.condition}) FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value",
-            [*self.values, orjson.dumps(ids).decode()],
+            f"SELECT {sql.rowid('s')}, s.id, s.agent, s.workspace_root, s.created_at,"
+            f" s.archived_at, ({self.condition})"
+            f" FROM {sql.texts('?', 'j')} JOIN chat_sessions s ON s.id = j.value",
+            [*self.values, array_of(ids)],
         ).fetchall()
 
     def doing(self, rowids: Sequence[int]) -> set[int] | None:
@@ -160,7 +161,8 @@ class WantedSessions:
             ).fetchone()
             return int(count)
         rows = self._db.connection.execute(
-            f"SELECT s.rowid FROM chat_sessions s WHERE {self.condition}", self.values).fetchall()
+            f"SELECT {self._db.sql.rowid('s')} FROM chat_sessions s WHERE {self.condition}",
+            self.values).fetchall()
         return len(self._test([row[0] for row in rows]))
 
 
@@ -193,11 +195,17 @@ class Verifier:
         self._copies = copies
         self._masks = None if masking is None else _masks_of(masking)
         self._kind = ""
+        self._kind_fits: Callable[[object], bool] | None = None
         if conditions.tools or conditions.calls:
             # Rows of other kinds are left before their JSON is read.
             test = lru_cache(maxsize=1000)(lambda kind: conditions.kind_fits(text(kind) or ""))
-            db.file.create_function("search_kind", 1, test, deterministic=True)
-            self._kind = " AND search_kind(p.type)"
+            if db.server is None:
+                db.file.create_function("search_kind", 1, test, deterministic=True)
+                self._kind = " AND search_kind(p.type)"
+            else:
+                # A server has no such function: the types that fit are named to it.
+                self._kind = f" AND p.type IN (SELECT value FROM {db.sql.texts('?', 'kinds')})"
+                self._kind_fits = test
         self._words, self._phrases = _stored_tests(conditions.terms)
         self.names = file_needles(conditions, self._folders())
         self._stored_names = [fold(name) for name in self.names if _PLAIN.fullmatch(name)]
@@ -251,8 +259,8 @@ class Verifier:
         if not ids or not self.asks.titles:
             return {}
         rows = self._db.connection.execute(
-            f"SELECT s.id, {self._db.form.title('s')} FROM json_each(?) j"
-            " JOIN chat_sessions s ON s.id = j.value", [orjson.dumps(ids).decode()],
+            f"SELECT s.id, {self._db.form.title('s')} FROM {self._db.sql.texts('?', 'j')}"
+            " JOIN chat_sessions s ON s.id = j.value", [array_of(ids)],
         )
         return {text(row[0]) or "": text(row[1]) or "" for row in rows}
 
@@ -263,8 +271,8 @@ class Verifier:
         columns = "m.hidden_at" if form.hidden_column else "NULL"
         rows = self._db.connection.execute(
             f"SELECT m.id, m.session_id, m.role, m.metadata_json, {columns}, m.created_at"
-            " FROM json_each(?) j JOIN chat_messages m ON m.id = j.value",
-            [orjson.dumps(ids).decode()],
+            f" FROM {self._db.sql.texts('?', 'j')} JOIN chat_messages m ON m.id = j.value",
+            [array_of(ids)],
         )
         found = {}
         for name, session_id, role, metadata_json, hidden_at, created_at in rows:
@@ -283,9 +291,10 @@ class Verifier:
 
     def _parts(self, candidates: Sequence[Candidate]) -> dict[str, list[Part]]:
         found: dict[str, list[Part]] = {}
-        whole = [each.message_id for each in candidates if not each.parts]
-        self._read_parts(found, "p.message_id IN (SELECT value FROM json_each(?))",
-                         [orjson.dumps(whole).decode()]) if whole else None
+        whole = [each.message_id or "" for each in candidates if not each.parts]
+        if whole:
+            listed = f"SELECT value FROM {self._db.sql.texts('?', 'j')}"
+            self._read_parts(found, f"p.message_id IN ({listed})", [array_of(whole)])
         for each in candidates:
             for first, last in each.parts:
                 self._read_parts(found, 'p.message_id = ? AND p."index" BETWEEN ? AND ?',
@@ -297,6 +306,10 @@ class Verifier:
     def _read_parts(
         self, found: dict[str, list[Part]], condition: str, values: Sequence[Any]
     ) -> None:
+        if self._kind_fits is not None:
+            kinds = self._db.connection.execute(
+                f"SELECT DISTINCT p.type FROM chat_parts p WHERE {condition}", values).fetchall()
+            values = [*values, array_of(kind for (kind,) in kinds if self._kind_fits(kind))]
         rows = self._db.connection.execute(
             'SELECT p.message_id, p.id, p."index", p.type, p.data_json, p.tool_state,'
             f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}{self._kind}", values,
