@@ -13,7 +13,7 @@ from store.errors import Refused
 from store.verbs import fork_rows
 from store.verbs.cells import CellEdit, dump_edits, set_column
 from store.verbs.guards import refuse_while_running, require_session
-from store.verbs.log import kept_table, note_change, record, set_edits
+from store.verbs.log import kept_table, log_of, note_change, record, set_edits
 
 KEPT = 20
 """Deletions whose rows are kept for undo."""
@@ -49,7 +49,7 @@ def delete(db: Database, session_id: str, *, now: int) -> list[str]:
     take_out(db, seq, session_id, now)
     for table in fork_rows.kept_tables(db):
         rows = kept_table(db, table, "deleted")
-        db.connection.execute(
+        log_of(db).execute(
             f"DELETE FROM {rows} WHERE verb_seq NOT IN (SELECT DISTINCT verb_seq FROM"
             f" {kept_table(db, 'chat_sessions', 'deleted')} ORDER BY verb_seq DESC LIMIT {KEPT})")
     return family

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from store.engine.database import Database
+from store.engine.dialect import SQLITE
 from store.engine.side_tables import ATTACHMENT_COLUMNS
-from store.verbs.log import Kept, kept_table
+from store.verbs.log import Kept, kept_table, log_of
 
 
 def columns_of(db: Database, table: str) -> list[str]:
@@ -72,11 +75,18 @@ def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") ->
     """
     tables = kept_tables(db)
     for table, column in tables.items():
-        db.connection.execute(
-            f"INSERT INTO {kept_table(db, table, kept)} SELECT $1, * FROM main.{table}"
-            f" WHERE {column} = $2",
-            {"1": seq, "2": session_id},
-        )
+        rows = kept_table(db, table, kept)
+        if log_of(db) is db.connection:
+            db.connection.execute(
+                f"INSERT INTO {rows} SELECT $1, * FROM main.{table} WHERE {column} = $2",
+                {"1": seq, "2": session_id})
+            continue
+        names = columns_of(db, table)
+        found = db.connection.execute(
+            f"SELECT {_listed(names)} FROM {table} WHERE {column} = $1", {"1": session_id})
+        log_of(db).executemany(
+            f"INSERT INTO {rows}(verb_seq, {_listed(names)})"
+            f" VALUES (?{', ?' * len(names)})", [(seq, *row) for row in found.fetchall()])
     # A host's tables may be without ON DELETE CASCADE. In a library all goes with the session's
     # row, which is one event of its log.
     for table, column in tables.items() if db.form.name == "own" else reversed(tables.items()):
@@ -91,10 +101,21 @@ def is_there_again(db: Database, seq: int, kept: Kept = "undone") -> bool:
         seq: The entry of the verb log that they belong to.
         kept: Why they are kept.
     """
-    rows = kept_table(db, "chat_sessions", kept)
-    sql = (f"SELECT 1 FROM main.chat_sessions s WHERE s.id IN"
-           f" (SELECT id FROM {rows} WHERE verb_seq = $1)")
-    return db.connection.execute(sql, {"1": seq}).fetchone() is not None
+    return any(exists(db, session_id) for session_id in _kept_sessions(db, seq, kept))
+
+
+def _kept_sessions(db: Database, seq: int, kept: Kept) -> list[str]:
+    """Return the ids of the sessions that are kept for a verb, as they were taken.
+
+    Args:
+        db: The store.
+        seq: The entry of the verb log that they belong to.
+        kept: Why they are kept.
+    """
+    rows, log = kept_table(db, "chat_sessions", kept), log_of(db)
+    order = db.sql.row_order if log is db.connection else SQLITE.row_order
+    return [row[0] for row in log.execute(
+        f"SELECT id FROM {rows} WHERE verb_seq = $1 ORDER BY {order}", {"1": seq}).fetchall()]
 
 
 def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
@@ -105,16 +126,21 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
         seq: The entry of the verb log that they belong to.
         kept: Why they were kept.
     """
-    source = kept_table(db, "chat_sessions", kept)
-    found = db.connection.execute(
-        f"SELECT id FROM {source} WHERE verb_seq = $1 ORDER BY {db.sql.row_order}",
-        {"1": seq}).fetchall()
+    found, log = _kept_sessions(db, seq, kept), log_of(db)
     for table in kept_tables(db):
         rows = kept_table(db, table, kept)
-        names = ", ".join(f'"{name}"' for name in columns_of(db, table))
-        db.connection.execute(
-            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {rows} WHERE verb_seq = $1",
-            {"1": seq},
-        )
-        db.connection.execute(f"DELETE FROM {rows} WHERE verb_seq = $1", {"1": seq})
-    return [row[0] for row in found]
+        columns = columns_of(db, table)
+        names, chosen = _listed(columns), f"FROM {rows} WHERE verb_seq = $1"
+        if log is db.connection:
+            db.connection.execute(
+                f"INSERT INTO main.{table}({names}) SELECT {names} {chosen}", {"1": seq})
+        else:
+            db.connection.executemany(
+                f"INSERT INTO {table}({names}) VALUES ({', '.join('?' * len(columns))})",
+                log.execute(f"SELECT {names} {chosen}", {"1": seq}).fetchall())
+        log.execute(f"DELETE {chosen}", {"1": seq})
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from store.engine.connection import Connection
 from store.engine.database import Database
 from store.engine.side_tables import VERB_LOG
-from store.errors import Refused
 from store.system.locations import data_dir
 from store.system.paths import real_path
 
@@ -49,13 +49,28 @@ def beside_path(store_path: Path) -> Path:
     return data_dir() / "beside" / f"{name[:32]}.sqlite"
 
 
+def log_of(db: Database) -> Connection:
+    """Return the connection on which the verb log is, and the rows that undo can bring back.
+
+    That is the store's own, but for a host's database on a server: it gets no table of ours, so
+    they are in a file here, whose transaction ends with that of the server.
+    """
+    if db.server is None or db.form.name == "own":
+        return db.connection
+    path = beside_path(db.path)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    found: Connection = db.connection.beside(path)  # type: ignore[attr-defined]
+    return found
+
+
 def log_schema(db: Database) -> str:
     """Return the attached schema that holds the verb log, made when it is missing."""
     if db.form.name == "own":
         return "main"
     if db.server is not None:
-        raise Refused(
-            f"{db.server} belongs to another program, and sessions there cannot be changed yet")
+        log_of(db).execute(VERB_LOG.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS "))
+        return "main"
     attached = {row[1] for row in db.connection.execute("PRAGMA database_list")}
     if BESIDE not in attached:
         path = beside_path(db.path)
@@ -82,7 +97,11 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
     """
     where = log_schema(db)
     name = f"{where}.{kept}_{table}"
+    if db.server is not None and db.form.name == "own":
+        return name
     if db.server is not None:
+        columns = ", ".join(f'"{each}"' for each in db.form.columns[table])
+        log_of(db).execute(f"CREATE TABLE IF NOT EXISTS {name} (verb_seq, {columns})")
         return name
     db.connection.execute(
         f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
@@ -126,11 +145,11 @@ def drop_kept(db: Database, session_ids: Sequence[str]) -> None:
 
 def _kept_tables(db: Database, where: str = "main") -> list[str]:
     """Return the tables of a library that keep rows for undo."""
-    if db.server is not None:
+    if db.server is not None and db.form.name == "own":
         from store.engine.server.schema import KEPT_TABLES
 
         return list(KEPT_TABLES)
-    return [row[0] for row in db.connection.execute(
+    return [row[0] for row in log_of(db).execute(
         f"SELECT name FROM {where}.sqlite_master WHERE type = 'table'"
         " AND (name GLOB 'undone_*' OR name GLOB 'deleted_*') ORDER BY name")]
 
@@ -163,7 +182,7 @@ def record(
     """
     where = log_schema(db)
     _drop_undone(db, where)
-    cursor = db.connection.execute(
+    cursor = log_of(db).execute(
         f"INSERT INTO {where}.verb_log(verb, session_id, summary, edits_json, created_session,"
         " created_fingerprint, state, logged_at) VALUES ($1, $2, $3, $4, $5, $6, 'done', $7)"
         " RETURNING seq",
@@ -176,14 +195,14 @@ def record(
 
 
 def _drop_undone(db: Database, where: str) -> None:
-    db.connection.execute(f"UPDATE {where}.verb_log SET state = 'dropped' WHERE state = 'undone'")
+    log_of(db).execute(f"UPDATE {where}.verb_log SET state = 'dropped' WHERE state = 'undone'")
     for table in _kept_tables(db, where):
         if table.startswith("undone_"):
-            db.connection.execute(f"DELETE FROM {where}.{table}")
+            log_of(db).execute(f"DELETE FROM {where}.{table}")
 
 
 def _entry(db: Database, where: str, condition: str) -> LogEntry | None:
-    row = db.connection.execute(
+    row = log_of(db).execute(
         "SELECT seq, verb, session_id, summary, edits_json, created_session,"
         f" created_fingerprint, state FROM {where}.verb_log WHERE {condition} LIMIT 1"
     ).fetchone()
@@ -208,7 +227,7 @@ def set_state(db: Database, seq: int, state: State) -> None:
         seq: The log entry's number.
         state: Its new state.
     """
-    db.connection.execute(
+    log_of(db).execute(
         f"UPDATE {log_schema(db)}.verb_log SET state = $1 WHERE seq = $2", {"1": state, "2": seq}
     )
 
@@ -221,7 +240,7 @@ def set_edits(db: Database, seq: int, edits_json: str) -> None:
         seq: The log entry's number.
         edits_json: As ``store.verbs.cells`` dumps them.
     """
-    db.connection.execute(
+    log_of(db).execute(
         f"UPDATE {log_schema(db)}.verb_log SET edits_json = $1 WHERE seq = $2",
         {"1": edits_json, "2": seq},
     )

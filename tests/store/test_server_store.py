@@ -17,12 +17,16 @@ from store.engine.opening import open_target, recognise
 from store.engine.server.statements import turned
 from store.engine.server.watching import watch
 from store.errors import Refused, StoreError
-from store.queries import sessions
+from store.ids import IdMinter
+from store.queries import messages, sessions
 from store.store import Store
+from store.verbs.fork import fork
+from store.verbs.marks import rename
 from store.verbs.shelf import archive
+from store.verbs.undo import redo, undo
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
-from tests.store.engines import new_server_store
+from tests.store.engines import new_server_store, opened_again
 from tests.store.talks import Talk
 
 
@@ -138,6 +142,22 @@ def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     assert database.connection.execute(
         f"SELECT id, {hidden} FROM chat_messages m ORDER BY id").fetchall() == [
             ("m1", 5), ("m2", None)]
+    in_transaction(database, rename, "s1", "Named", now=9)
+    made = in_transaction(database, fork, "s1", "m2", ids=IdMinter(lambda: 10), now=10)
+    assert [row.title for row in sessions.page(database, sessions.SessionFilter())] == [
+        "Named (2)", "Named"]
+    again = opened_again(database)
+    assert in_transaction(again, undo, now=11).session_id == "s1"
+    assert sessions.get(again, made.session_id) is None
+    assert in_transaction(again, redo, now=12).session_id == made.session_id
+    assert messages.count(again, made.session_id) == 1
+    in_transaction(again, undo, now=13)
+    in_transaction(again, undo, now=14)
+    (row,) = sessions.page(again, sessions.SessionFilter())
+    assert row.title == "Hosted"
+    with pytest.raises(Refused, match="nothing to undo"):
+        in_transaction(again, undo, now=15)
+    again.close()
     database.close()
     assert set(host.contents()) == set(schema.REQUIRED_COLUMNS)
 

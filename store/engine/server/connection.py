@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 from store.engine.connection import Parameters
@@ -160,6 +161,7 @@ class ServerConnection:
         self.url = url
         self.schemas: Mapping[str, str] = {}
         self.total_changes = 0
+        self._beside: sqlite3.Connection | None = None
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[Any] | None = None
         self._statements: OrderedDict[str, _Statement] = OrderedDict()
@@ -204,9 +206,12 @@ class ServerConnection:
         """Run a statement, and fetch all rows that it finds."""
         if sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
             if sql == "BEGIN IMMEDIATE":
+                self._end_beside("ROLLBACK")
                 self._begin_writing()
             else:
                 self.script(sql)
+                if sql in ("COMMIT", "ROLLBACK"):
+                    self._end_beside(sql)
             return ServerCursor([])
         statement = self._prepared(sql)
         try:
@@ -233,6 +238,23 @@ class ServerConnection:
             self._answer(statement.prepared.executemany(values))
         self.total_changes += len(values)
         return ServerCursor([], len(values))
+
+    def beside(self, path: Path) -> sqlite3.Connection:
+        """Return a SQLite file whose transaction ends as that of the server does.
+
+        Args:
+            path: The file, which exists.
+        """
+        if self._beside is None:
+            self._beside = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._beside.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000}")
+        if self.in_transaction and not self._beside.in_transaction:
+            self._beside.execute("BEGIN IMMEDIATE")
+        return self._beside
+
+    def _end_beside(self, how: str) -> None:
+        if self._beside is not None and self._beside.in_transaction:
+            self._beside.execute(how)
 
     def _begin_writing(self) -> None:
         try:
@@ -261,6 +283,8 @@ class ServerConnection:
         except Exception:
             self._driver.terminate()
         self._loop.close()
+        if self._beside is not None:
+            self._beside.close()
 
     def _prepared(self, sql: str) -> _Statement:
         found = self._statements.get(sql)

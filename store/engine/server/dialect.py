@@ -192,8 +192,8 @@ class Postgres(Dialect):
         there = f"(coalesce(json_typeof({self._json(column)} -> '{key}'), '') <> '')"
         is_object = f"json_typeof({self._json(column)}) = 'object'"
         return (
-            f"CASE WHEN {is_object} THEN CAST(CASE WHEN {there} THEN {changed} ELSE {added} END"
-            f" AS json) ELSE {column} END"
+            f"CAST(CASE WHEN {is_object} THEN CASE WHEN {there} THEN {changed} ELSE {added} END"
+            f" ELSE CAST({column} AS text) END AS {'text' if self._is_text(column) else 'json'})"
         )
 
     def as_json(self, expression: str) -> str:
