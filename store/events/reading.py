@@ -29,8 +29,7 @@ class Event:
         message_id: The message that it is about, also of a part; None for the session.
         part_index: The part's position in its message; None for others, or where an event
             before the log began had it.
-        payload: What the row has now in the columns that changed. Empty for deletions. Without
-            a text that grew while the log was being switched on, of which it has only the end.
+        payload: What the row has now in the columns that changed. Empty for deletions.
         session_id: The session.
         part_id: The part.
         logged_at: When it was written, epoch ms.
@@ -211,7 +210,7 @@ class _Reader:
         if kept is not None:
             before = self._texts.get(part) or self._earlier_text(connection, row)
             if before is None:
-                return None  # It grew before the log had it.
+                return None  # Events are missing.
             data = grown(before, data, *_growth(row[8:11]))
         self._texts.pop(part, None)
         self._texts[part] = data

@@ -73,7 +73,8 @@ table; columns that did not change are NULL. ``kept``, ``insert_at`` and ``inser
 """
 
 TAIL = 64
-"""A text that keeps all bytes but the last 64 is stored by what follows them."""
+"""A text that keeps all bytes but the last 64 is stored by what follows them, once all sessions have
+their snapshots: before that, the log may not have the text that it grew from."""
 
 NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 
@@ -180,7 +181,7 @@ _RAW = "CAST('\",\"input\":' AS BLOB)"
 """What follows the raw text of a tool's input while it streams; inside it quotes are escaped."""
 _GROWN = (
     "SELECT n, insert_at, inserted, CASE"
-    f" WHEN length(o) <= {TAIL} THEN NULL"
+    f" WHEN length(o) <= {TAIL} OR NOT (SELECT complete FROM event_log) THEN NULL"
     f" WHEN substr(o, 1, length(o) - {TAIL}) = substr(n, 1, length(o) - {TAIL})"
     f" AND insert_at IS NULL THEN length(o) - {TAIL}"
     f" WHEN insert_at BETWEEN 0 AND length(o) - {TAIL} AND inserted >= 0"

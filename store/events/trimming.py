@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database, in_transaction
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
 DAY_MS = 86_400_000
 ROW_BYTES = 180
 """About what an event takes beside its texts, its line of the index included."""
+_AT_ONCE = 5_000
+"""Steps of cutting a session that are one transaction."""
+_PAUSE_S = 0.12
+"""Seconds between two of them: who waits for the lock looks every 0.1 s."""
 _TEXTS = ("metadata_json", "data_json", "model_json", "permissions_json")
 _SIZE = f"count(*), coalesce(sum({ROW_BYTES} + " + " + ".join(
     f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in _TEXTS) + "), 0)"
@@ -83,7 +90,7 @@ def trim(
 ) -> Trimmed:
     """Cut old events; a store can still be made of the log.
 
-    Each session is cut in a transaction of its own.
+    Long sessions are cut in several transactions, so that others can write.
 
     Args:
         db: The library, open for writing.
@@ -140,57 +147,165 @@ def _size(connection: sqlite3.Connection, stream: Value) -> int:
 
 
 def _cut_one(db: Database, stream: Value, before: int | None, done: Trimmed) -> None:
-    count = in_transaction(db, _cut, stream, before)
-    done.events += count
-    done.sessions += count > 0
-
-
-def _cut(db: Database, stream: Value, before: int | None) -> int:
-    """Cut the events of a session, in a transaction; returns how many are gone.
+    """Cut the events of a session, so many in a transaction; others can write in between.
 
     Args:
         db: The library, within ``exact``.
         stream: The session's id.
         before: Events before it are cut, epoch ms; None for all.
+        done: Takes how many are gone.
     """
-    connection, of = db.file, f"stream_id = {placed(stream)}"
+    cut = in_transaction(db, _Cut.of, stream, before)
+    if cut is None:
+        return
+    steps, is_first = cut.steps(db.file), True
+    while some := list(itertools.islice(steps, _AT_ONCE)):
+        if not is_first:
+            time.sleep(_PAUSE_S)
+        if not in_transaction(db, cut.run, some):
+            return  # Another process cuts or mends it.
+        is_first = False
+    done.events += len(cut.ids) - cut.left
+    done.sessions += 1
 
-    def number(sql: str, *values: Value) -> int | None:
-        found: int | None = connection.execute(sql, (stream, *values)).fetchone()[0]
-        return found
 
-    first_kept = None if before is None else number(
-        f"SELECT min(seq) FROM events WHERE {of} AND at >= ?", before)
-    until = number(f"SELECT max(seq) FROM events WHERE {of} AND seq < ?",
-                   1 << 62 if first_kept is None else first_kept)
-    if until is None:
-        return 0
-    count = number(f"SELECT count(*) FROM events WHERE {of} AND seq <= ?", until) or 0
-    rows = list(fold(connection, stream, until).rows())
-    # Of a session that is gone one event stays, so that its numbers go on.
-    left = max(len(rows), 1)
-    if count <= left:
-        return 0
-    for table, events in rows:
-        if len(events) > 1:
-            _merge(connection, stream, table, events)
-    if not rows:
-        connection.execute(f"DELETE FROM events WHERE {of} AND seq < ?", (stream, until))
-        return count - left
-    stay = sorted((events[0] for _, events in rows), reverse=True)
-    others = connection.execute(
-        f"SELECT seq FROM events WHERE {of} AND seq <= ?", (stream, until)).fetchall()
-    known = set(stay)
-    connection.executemany(
-        f"DELETE FROM events WHERE {of} AND seq = ?",
-        ((stream, seq) for (seq,) in others if seq not in known))
-    # The later ones move first, so that no number is there twice; the session's is the first one.
-    # An event is rewritten as a whole, so each is once.
-    connection.executemany(
-        "UPDATE events SET seq = ?, kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
-        f" WHERE {of} AND seq = ? AND (seq <> ? OR kind NOT GLOB '*.snapshot')",
-        ((until - place, stream, seq, until - place) for place, seq in enumerate(stay)))
-    return count - left
+_Step = Callable[[], object]
+_NEUTRAL = (
+    "UPDATE events SET kind = CASE WHEN part_id IS NOT NULL THEN 'part.updated'"
+    " WHEN message_id IS NOT NULL THEN 'message.updated' ELSE 'session.updated' END, changed = 0, "
+    + ", ".join(f"{name} = NULL" for name in [
+        "kept", "insert_at", "inserted",
+        *quoted(list(dict.fromkeys(name for table in KEYS for name in values_of(table))))])
+    + " WHERE id = ?"
+)
+"""The statement that makes an event one that changes nothing."""
+
+
+@dataclass(slots=True)
+class _Cut:
+    """The events of a session that are cut, and the steps in which that is done.
+
+    After each step the log makes the same rows, and no number is missing, so it can end after any:
+    first what no longer counts becomes events that change nothing; what counts then moves past
+    them to the end, in its order; and they are deleted, from the lowest number on.
+
+    Attributes:
+        stream: The session's id.
+        ids: The events, in their order.
+        first: The number of the first one.
+        rows: By row its table, its full event and its updates.
+    """
+
+    stream: Value
+    ids: list[int]
+    first: int
+    rows: list[tuple[str, list[int]]]
+
+    @classmethod
+    def of(cls, db: Database, stream: Value, before: int | None) -> _Cut | None:
+        """Return what is cut of a session; None for nothing.
+
+        Args:
+            db: The library, in a transaction, within ``exact``.
+            stream: The session's id.
+            before: Events before it are cut, epoch ms; None for all.
+        """
+        connection, of = db.file, f"stream_id = {placed(stream)}"
+        last = 1 << 62
+        if before is not None:
+            (kept,) = connection.execute(
+                f"SELECT min(seq) FROM events WHERE {of} AND at >= ?", (stream, before)).fetchone()
+            last = last if kept is None else kept - 1
+        first, end = connection.execute(
+            f"SELECT min(seq), max(seq) FROM events WHERE {of} AND seq <= ?", (stream, last)
+        ).fetchone()
+        ids = [] if first is None else _ids(connection, stream, first, end)
+        if not ids or len(ids) != end - first + 1:
+            return None  # What lacks events is for the doctor.
+        cut = cls(stream, ids, first, list(fold(connection, stream, last).rows()))
+        return cut if len(ids) > cut.left else None
+
+    @property
+    def left(self) -> int:
+        """How many events stay; of a session that is gone one, so that its numbers go on."""
+        return max(len(self.rows), 1)
+
+    def run(self, db: Database, steps: list[_Step]) -> bool:
+        """Do some steps in a transaction; returns whether the events are still the same ones.
+
+        Args:
+            db: The library.
+            steps: What ``steps`` gave.
+        """
+        there = _ids(db.file, self.stream, self.first, self.first + len(self.ids) - 1)
+        # Those that are deleted already are 0.
+        if there != [number for number in self.ids if number]:
+            return False
+        for step in steps:
+            step()
+        return True
+
+    def steps(self, connection: sqlite3.Connection) -> Iterator[_Step]:
+        """Yield the steps; each but the first ones expects that those before are done.
+
+        Args:
+            connection: The library.
+        """
+        updates: set[int] = set()
+        for table, events in self.rows:
+            if len(events) > 1:
+                updates.update(events[1:])
+                yield partial(self._merge, connection, table, events)
+        stay = sorted(events[0] for _, events in self.rows)
+        known = updates.union(stay)
+        if stay:
+            for seq in range(self.first, self.first + len(self.ids)):
+                if seq not in known:
+                    yield partial(self._neutral, connection, seq)
+        end = self.first + len(self.ids) - 1
+        for place, seq in enumerate(reversed(stay)):
+            yield partial(self._move, connection, seq, end - place)
+        for seq in range(self.first, end - self.left + 1):
+            yield partial(self._delete, connection, seq)
+
+    def _neutral(self, connection: sqlite3.Connection, seq: int) -> None:
+        connection.execute(_NEUTRAL, (self.ids[seq - self.first],))
+
+    def _merge(self, connection: sqlite3.Connection, table: str, events: list[int]) -> None:
+        _merge(connection, self.stream, table, events)
+        for seq in events[1:]:
+            self._neutral(connection, seq)
+
+    def _move(self, connection: sqlite3.Connection, seq: int, to: int) -> None:
+        """Let an event that counts and a later one that changes nothing change places."""
+        ids, one, other = self.ids, seq - self.first, to - self.first
+        if one != other:
+            set_seq = "UPDATE events SET seq = ? WHERE id = ?"
+            connection.execute(set_seq, (-1, ids[other]))
+            connection.execute(set_seq, (to, ids[one]))
+            connection.execute(set_seq, (seq, ids[other]))
+            ids[one], ids[other] = ids[other], ids[one]
+        connection.execute(
+            "UPDATE events SET kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
+            " WHERE id = ? AND kind NOT GLOB '*.snapshot'", (ids[other],))
+
+    def _delete(self, connection: sqlite3.Connection, seq: int) -> None:
+        connection.execute("DELETE FROM events WHERE id = ?", (self.ids[seq - self.first],))
+        self.ids[seq - self.first] = 0
+
+
+def _ids(connection: sqlite3.Connection, stream: Value, first: int, last: int) -> list[int]:
+    """Return the ids of a session's events in their order.
+
+    Args:
+        connection: The library.
+        stream: The session's id.
+        first: The number of the first one.
+        last: The number of the last one.
+    """
+    return [number for (number,) in connection.execute(
+        f"SELECT id FROM events WHERE stream_id = {placed(stream)} AND seq BETWEEN ? AND ?"
+        " ORDER BY seq", (stream, first, last))]
 
 
 def _merge(

@@ -230,6 +230,32 @@ def test_others_write_while_it_is_switched_on(
         assert list(events_of(db, *name))
 
 
+def test_a_text_that_grows_before_its_snapshot_is_read_as_it_is(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.events.log.AT_ONCE_S", -1)
+    session(db)
+    message(db)
+    part(db, "old " * 50)
+    switch_on(db)
+    switch_off(db)
+    do, grown = db.connection.execute, "new " * 60
+
+    def grow(done: int, total: int) -> None:
+        do("UPDATE chat_parts SET data_json = data_json || 'more'")
+
+    do("UPDATE chat_parts SET data_json = ?", (grown,))
+    grow(0, 0)
+    switch_on(db, progress=grow)
+    for event in events_of(db, "ses_1"):
+        text = str(event.payload.get("data_json", grown))
+        assert text == "old " * 50 or (text.startswith(grown) and text.strip("more") == grown)
+    grow(0, 0)
+    *_, last = events_of(db, "ses_1")
+    assert do("SELECT data_json FROM chat_parts").fetchone() == (last.payload["data_json"],)
+    assert do("SELECT kept FROM events ORDER BY id DESC LIMIT 1").fetchone() != (None,)
+
+
 def test_off_and_on_again(db: Database) -> None:
     session(db)
     session(db, "ses_2")

@@ -54,6 +54,60 @@ def test_by_age_at_any_moment(db: Database, tmp_path: Path, seed: int) -> None:
     assert differing(db) == [] and db.connection.execute(GAPS).fetchall() == []
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_others_write_while_a_session_is_cut(
+    db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    switch_on(db)
+    with contextlib.closing(open_database(db.path)) as other:
+        _cut_while_another_writes(db, Changes(other.file, random.Random(seed)), monkeypatch)
+    assert differing(db) == []
+    assert db.connection.execute(GAPS).fetchall() == []
+
+
+def _cut_while_another_writes(
+    db: Database, changes: Changes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(120):
+        changes.change()
+    pauses: list[float] = []
+
+    def others_write(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) % 7 == 0:
+            changes.change()
+        if len(pauses) % 10 == 0 or len(pauses) < 20:
+            assert differing(db) == []
+            assert db.connection.execute(GAPS).fetchall() == []
+
+    monkeypatch.setattr("store.events.trimming._AT_ONCE", 2)
+    monkeypatch.setattr("store.events.trimming.time.sleep", others_write)
+    assert trim(db, Bounds(bytes=1)).events > 10
+    assert len(pauses) > 20
+
+
+def test_two_that_cut_the_same_session_do_not_mix_its_events(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch_on(db)
+    changes = Changes(db.file, random.Random(7))
+    for _ in range(120):
+        changes.change()
+    others: list[float] = []
+
+    def other(seconds: float) -> None:
+        if not others:
+            others.append(seconds)
+            monkeypatch.setattr("store.events.trimming._AT_ONCE", 1000)
+            trim(db, Bounds(bytes=1))
+
+    monkeypatch.setattr("store.events.trimming._AT_ONCE", 5)
+    monkeypatch.setattr("store.events.trimming.time.sleep", other)
+    trim(db, Bounds(bytes=1))
+    assert others and differing(db) == []
+    assert db.connection.execute(GAPS).fetchall() == []
+
+
 def test_by_size_the_longest_unchanged_first(db: Database) -> None:
     switch_on(db)
     do = db.connection.execute
