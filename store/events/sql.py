@@ -73,8 +73,10 @@ table; columns that did not change are NULL. ``kept``, ``insert_at`` and ``inser
 """
 
 TAIL = 64
-"""A text that keeps all bytes but the last 64 is stored by what follows them, once all sessions have
-their snapshots: before that, the log may not have the text that it grew from."""
+"""A text that keeps all bytes but the last 64 is stored by what follows them.
+
+That begins when all sessions have their snapshots: before, the log may not have what it grew from.
+"""
 
 NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 

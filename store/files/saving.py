@@ -8,6 +8,7 @@ that is there leads elsewhere; a file gets its name when it is completely writte
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -25,8 +26,11 @@ LONGEST_NAME = 200
 MOST_NAMES = 60
 """Folders of a path, counted from its end."""
 _DATABASE = b"SQLite format 3\0"
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK}
+"""What file systems without hard links say, such as FAT."""
 _SEPARATORS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"^[A-Za-z]:")
+_NO_NAMES = ("", ".", "..", "~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,21 @@ class Saved:
 def safe_parts(path: str) -> tuple[str, ...]:
     """Return the names of a session's path that are safe below any folder; never none."""
     names = [_safe_name(name) for name in _SEPARATORS.split(_DRIVE.sub("", path))]
-    kept = [name for name in names if name not in ("", ".", "..", "~")][-MOST_NAMES:]
+    kept = [name for name in names if name not in _NO_NAMES][-MOST_NAMES:]
     return tuple(kept) or ("file",)
 
 
 def _safe_name(name: str) -> str:
-    plain = neutral(name).replace("\n", "\u240a").replace("\t", "\u2409").strip(" ")
-    raw = plain.encode("utf-8", "replace")
-    return plain if len(raw) <= LONGEST_NAME else raw[:LONGEST_NAME].decode("utf-8", "ignore")
+    return _cut(neutral(name).replace("\n", "\u240a").replace("\t", "\u2409"), LONGEST_NAME)
+
+
+def _cut(name: str, most: int) -> str:
+    """Return a name of at most so many bytes, without spaces around it."""
+    return name.strip(" ").encode("utf-8", "replace")[:most].decode("utf-8", "ignore").strip(" ")
+
+
+def _is_safe(name: str) -> bool:
+    return name not in _NO_NAMES and not _SEPARATORS.search(name) and _safe_name(name) == name
 
 
 class Folder:
@@ -73,7 +84,8 @@ class Folder:
         parts = safe_parts(shown)
         stem, number = parts[-1], 2
         while self._taken.setdefault(parts, path) != path:
-            parts = (*parts[:-1], f"{stem}-{number}")
+            ending = f"-{number}"
+            parts = (*parts[:-1], _cut(stem, LONGEST_NAME - len(ending)) + ending)
             number += 1
         return parts
 
@@ -90,7 +102,7 @@ class Folder:
             Refused: It cannot be written, or a link is in the way.
         """
         path = self.path.joinpath(*parts)
-        if safe_parts("/".join(parts)) != parts:
+        if not parts or not all(map(_is_safe, parts)):
             raise Refused(f"{neutral(str(path))} is no safe path")
         folder = self._opened(parts[:-1])
         try:
@@ -144,14 +156,34 @@ def _write(folder: int, name: str, body: bytes, path: Path, *, replace: bool) ->
     try:
         with os.fdopen(number, "wb") as file:
             file.write(body)
-        if replace:
-            os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+        if not replace:
+            _keep_name(folder, partial, name)
         else:
-            # A link, unlike a new name, never replaces what is there.
-            os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(partial, dir_fd=folder)
+
+
+def _keep_name(folder: int, partial: str, name: str) -> None:
+    """Give a file its name, unless something has it.
+
+    Args:
+        folder: The folder's descriptor.
+        partial: The name that the file has.
+        name: The name that it gets.
+    """
+    try:
+        # A link, unlike a new name, never replaces what is there.
+        os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        os.close(os.open(name, flags, 0o600, dir_fd=folder))
+        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _refuse_other(folder: int, name: str, path: Path, *, replace: bool) -> None:

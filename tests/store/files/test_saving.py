@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,34 @@ def test_two_files_never_have_one_name(tmp_path: Path) -> None:
     assert folder.place("/a/x", "../x") == ("x",)
     assert folder.place("/b/x", "x") == ("x-2",)
     assert folder.place("/a/x", "../x") == ("x",)
+
+
+@pytest.mark.parametrize("path", [
+    "x" * 300, "x" * 199 + " y", "x" * 198, "C:D:", "../C:x", "C:C:", "\u65e5" * 80,
+    "\ud800\udcff", " ",
+    "a" * 200 + "/" + "b" * 300, "\n" * 300, "\x85\u202e", ".partial",
+])  # fmt: skip
+def test_files_of_any_names_are_saved_beside_each_other(tmp_path: Path, path: str) -> None:
+    folder = Folder(tmp_path / "out")
+    for key in ("/a", "/b", "/c"):
+        saved = folder.write(folder.place(key, path), key.encode())
+        assert saved.path.read_bytes() == key.encode()
+        assert saved.path.resolve().is_relative_to(tmp_path / "out")
+    found = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert sorted(each.read_text() for each in found) == ["/a", "/b", "/c"]
+
+
+def test_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    folder = Folder(tmp_path)
+    assert folder.write(("a",), b"one").path.read_bytes() == b"one"
+    with pytest.raises(AlreadyThere):
+        folder.write(("a",), b"two")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"one"
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
