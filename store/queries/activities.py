@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from store.activity.judgement import Known, judged_all, live_activities, stored_activity
 from store.activity.states import BY_URGENCY
@@ -72,7 +72,8 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
 
 
 def rows(
-    db: Database, rowids: Sequence[int], session_ids: Sequence[str], now: int
+    db: Database, rowids: Sequence[int], session_ids: Sequence[str], now: int,
+    uncounted: Collection[str] = (),
 ) -> dict[int, ListRow]:
     """Read what the list draws of some sessions, by rowid, with what they do.
 
@@ -81,11 +82,15 @@ def rows(
         rowids: Sessions by rowid.
         session_ids: More sessions, by id.
         now: The present, epoch ms.
+        uncounted: More sessions by id, whose messages are not counted: the caller has done so.
     """
     wanted = dict.fromkeys(rowids)
     if session_ids:
         wanted |= dict.fromkeys(listing.rowids_of(db, session_ids).values())
     found = listing.rows_of(db, list(wanted)) if wanted else {}
+    if uncounted:
+        known = list(listing.rowids_of(db, uncounted).values())
+        found |= listing.rows_of(db, known, counted=False)
     judge(db, found.values(), now)
     return found
 

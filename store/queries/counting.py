@@ -1,12 +1,16 @@
-"""How many messages a session has, counted at once or bit by bit."""
+"""How many messages a session has, and which of them begin a turn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from store.engine.database import Database
+from store.text.stored_json import array_of
+
+Beginning = tuple[str, bool]
+"""The id of a message, and whether it begins a turn."""
 
 
 @dataclass(slots=True)
@@ -36,37 +40,46 @@ def counts(db: Database, ids: Sequence[str]) -> dict[str, Counts]:
     return found
 
 
-def add_counts(
-    db: Database, session_id: str, counted: Counts, after: tuple[int, str] | None, limit: int
-) -> tuple[int, str] | None:
-    """Add some of a session's messages to its counts, so that other reads go in between.
+def beginning_page(
+    db: Database, session_id: str, after: tuple[int, str] | None, limit: int
+) -> tuple[list[Beginning], tuple[int, str] | None]:
+    """Return some of a session's messages, each with whether it begins a turn.
 
     Args:
         db: The store.
         session_id: The session.
-        counted: What was counted so far; added to.
-        after: ``(created_at, id)`` of the last message that was counted; None at first.
-        limit: How many messages are counted.
+        after: ``(created_at, id)`` of the last message of the page before; None at first.
+        limit: How many messages.
 
     Returns:
-        Of the last one that is counted now; None where none is left.
+        Those messages, and the last one's place; None in its stead where none is left.
     """
-    values: dict[str, Any] = {"1": session_id, "2": limit - 1}
+    values: dict[str, Any] = {"1": session_id, "2": limit}
     beyond = ""
     if after is not None:
         beyond = "AND (m.created_at, m.id) > ($3, $4)"
         values |= {"3": after[0], "4": after[1]}
-    some = f"chat_messages m WHERE m.session_id = $1 {beyond}"
-    last = db.connection.execute(
-        f"SELECT m.created_at, m.id FROM {some} ORDER BY m.created_at, m.id LIMIT 1 OFFSET $2",
-        values,
-    ).fetchone()
-    if last is not None:
-        some += " AND (m.created_at, m.id) <= ($5, $6)"
-        values |= {"5": last[0], "6": last[1]}
-    del values["2"]
-    _add_counts(counted, db.connection.execute(_counting(db, some), values).fetchall())
-    return None if last is None else (last[0], last[1])
+    rows = db.connection.execute(
+        f"SELECT m.id, {_begins(db)}, m.created_at FROM chat_messages m"
+        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2", values,
+    ).fetchall()
+    more = len(rows) == limit
+    return [(row[0], bool(row[1])) for row in rows], (rows[-1][2], rows[-1][0]) if more else None
+
+
+def beginnings(db: Database, session_id: str, message_ids: Collection[str]) -> list[Beginning]:
+    """Return those of some messages that a session has, each with whether it begins a turn."""
+    rows = db.connection.execute(
+        f"SELECT m.id, {_begins(db)} FROM {db.sql.texts('$1', 'ids')}"
+        f" {db.sql.then_join} chat_messages m ON m.id = ids.value"
+        f" WHERE {db.sql.walked('m.session_id')} = $2",
+        {"1": array_of(message_ids), "2": session_id},
+    ).fetchall()
+    return [(message_id, bool(begins)) for message_id, begins in rows]
+
+
+def _begins(db: Database) -> str:
+    return f"({db.form.shown('m')} AND {db.form.starts_turn('m')})"
 
 
 def _counting(db: Database, some: str) -> str:

@@ -36,6 +36,9 @@ class ListQuery(NamedTuple):
     helpers: bool = False
 
 
+_MESSAGES = "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)"
+
+
 def _column(sql: str, read: Callable[[Column], Any]) -> Any:
     """Declare a field that SQL gives.
 
@@ -115,8 +118,7 @@ class ListRow:
     said: Mapping[str, Any] | None = _metadata(
         lambda found: activity if _text((activity := _part(found, "activity")).get("state"))
         else None)
-    messages: int = _column(
-        "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)", number)
+    messages: int = _column(_MESSAGES, number)
     outline: bool = _metadata(is_outline)
     prompts_only: bool = _metadata(
         lambda found: _part(found, "backscroll").get("prompts_only") is True)
@@ -148,10 +150,21 @@ def upper_bound(db: Database) -> int:
     return int(largest or 0)
 
 
-def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
-    """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
+def rows_of(
+    db: Database, rowids: Sequence[int], *, counted: bool = True
+) -> dict[int, ListRow]:
+    """Read what the list draws of some sessions, by rowid; those that are gone are missing.
+
+    Args:
+        db: The store.
+        rowids: The sessions.
+        counted: Whether their messages are counted, which takes longer the more there are;
+            else the rows say 0.
+    """
     marks, place = ",".join("?" * len(rowids)), db.sql.rowid("s")
     names = ", ".join(["s.metadata_json", *_COLUMNS])
+    if not counted:
+        names = names.replace(_MESSAGES, "0")
     rows = db.connection.execute(
         f"SELECT {names.format(title=db.form.title('s'), rowid=place)} FROM chat_sessions s"
         f" WHERE {place} IN ({marks})",

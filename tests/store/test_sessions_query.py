@@ -238,11 +238,17 @@ class TestCounts:
             add_message(connection, "s", f"m{number}", number, **row)
         found = counting.counts(database, ["s", "empty", "nobody"])
         for limit in (1, 2, 3, 100):
-            pieces, after, reads = counting.Counts(), None, 0
+            pieces, after, reads = [], None, 0
             while reads == 0 or after is not None:
-                after = counting.add_counts(database, "s", pieces, after, limit)
+                page, after = counting.beginning_page(database, "s", after, limit)
+                pieces += page
                 reads += 1
-            assert pieces == found["s"] and (reads > 2 or limit > 2)
+            assert [name for name, _ in pieces] == [f"m{n}" for n in range(len(rows))]
+            assert sum(begins for _, begins in pieces) == found["s"].turns
+            assert reads > 2 or limit > 3
+        told = counting.beginnings(database, "s", [name for name, _ in pieces] + ["nobody"])
+        assert sorted(told) == pieces
+        assert not counting.beginnings(database, "empty", ["m0"])
         assert found["s"] == counting.Counts(messages=5, hidden=1, turns=3, queued=1)
         assert found["empty"] == found["nobody"] == counting.Counts()
         database.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -11,13 +12,17 @@ from typing import Any
 
 import pytest
 
+from store.engine.changes import Moved
 from store.errors import StoreError
 from store.language.query import Query
 from store.queries import list_keys, listing
+from store.queries.counting import beginnings, counts
 from store.queries.listing import ListQuery, ListRow
 from store.stats.costs import SessionCost
+from tests.store.talks import Talk, make_store
 from tests.tui.stores import NOW, Told, put
 from tui.sessions import costs
+from tui.sessions import turns as turns_module
 from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
@@ -364,3 +369,73 @@ async def test_what_is_asked_while_the_order_is_read_is_read_once_more() -> None
     jobs.timers.pop()[1]()
     await jobs.run()
     assert reads == [0, 1] and not order.is_due
+
+
+async def test_only_messages_that_changes_name_are_read_again(tmp_path: Path) -> None:
+    talk = Talk(make_store(tmp_path / "s.db", "own"))
+    session = talk.session("Long")
+    ids = [talk.message(session, "user" if number % 3 else "assistant") for number in range(40)]
+    library = Library.open(tmp_path / "s.db", "test", clock=lambda: NOW)
+    (row,) = listing.rows_of(library.database, [1]).values()
+    view, jobs, chance = FakeView({1: row}), FakeJobs(), random.Random(7)
+    turns = TurnCounter(library, view, jobs)
+    turns.written(row)
+    turns.count_now()
+    await jobs.run()
+    for _ in range(60):
+        changed = {chance.choice(ids), talk.message(session)}
+        ids += changed
+        one, other = chance.sample(ids, 2)
+        talk.db.connection.execute("DELETE FROM chat_messages WHERE id = ?", (one,))
+        talk.db.connection.execute(
+            "UPDATE chat_messages SET metadata_json = '{\"hidden_at\": 5}',"
+            " created_at = created_at + ? WHERE id = ?",
+            (chance.choice((0, 5_000)), other))
+        changed |= {one, other}
+        assert turns.tallied(Moved(sessions={session: changed})) == {session: changed}
+        turns.renew(session, changed, beginnings(talk.db, session, changed))
+        row = view.rows[1] = listing.rows_of(talk.db, [1], counted=False)[1]
+        turns.written(row)
+        assert not turns.is_due
+        (fresh,) = listing.rows_of(talk.db, [1]).values()
+        assert (row.messages, row.turns) == (
+            fresh.messages, counts(talk.db, [session])[session].turns)
+    # Where no message is named, nothing is known any more, and all are counted again.
+    assert not turns.tallied(Moved(sessions={session: None}))
+    turns.written(row)
+    assert turns.is_due
+    await library.close()
+    talk.db.close()
+
+
+async def test_what_is_written_while_messages_are_counted_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "COUNTED_IN_A_READ", 5)
+    talk = Talk(make_store(tmp_path / "s.db", "own"))
+    session = talk.session("Long")
+    first = [talk.message(session) for _ in range(12)][0]
+    library = Library.open(tmp_path / "s.db", "test", clock=lambda: NOW)
+    view, jobs = FakeView(listing.rows_of(library.database, [1])), FakeJobs()
+    turns, reads = TurnCounter(library, view, jobs), 0
+    read = library.read
+
+    async def writing(_: Library, query: Any, *args: Any) -> Any:
+        nonlocal reads
+        found, reads = await read(query, *args), reads + 1
+        if reads == 2:
+            # The first page has the one that is hidden now, the last one has the new one.
+            talk.db.connection.execute(
+                "UPDATE chat_messages SET metadata_json = '{\"hidden_at\": 5}' WHERE id = ?",
+                (first,))
+            turns.tallied(Moved(sessions={session: {first, talk.message(session)}}))
+        return found
+
+    monkeypatch.setattr(Library, "read", writing)
+    turns.written(view.rows[1])
+    turns.count_now()
+    await jobs.run()
+    assert view.rows[1].turns == counts(talk.db, [session])[session].turns == 12
+    assert reads == 4 and not turns.is_due
+    await library.close()
+    talk.db.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from store.activity.states import OPEN_STATES
 from store.engine.changes import Moved
+from store.engine.database import Database
 from store.queries import activities
 from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListRow
@@ -16,6 +18,9 @@ from tui.sessions.turns import TurnCounter
 from tui.sessions.view import PREFETCH, SessionList
 from tui.state.library import Library
 
+if TYPE_CHECKING:
+    from store.queries.counting import Beginning
+
 MOST_NAMED = 500
 """Where more sessions than this have changed, what is seen is read again instead."""
 _PLACED_BY = ("workspace", "parent_id", "archived_at")
@@ -24,6 +29,24 @@ _PLACED_BY = ("workspace", "parent_id", "archived_at")
 
 def _differ(one: ListRow, other: ListRow, names: Iterable[str]) -> bool:
     return any(getattr(one, name) != getattr(other, name) for name in names)
+
+
+def _rows(
+    db: Database, session_ids: Sequence[str], asked: Mapping[str, Collection[str]], now: int
+) -> tuple[dict[int, ListRow], dict[str, list[Beginning]]]:
+    """Return rows of the list, and what some messages are now, by session.
+
+    Args:
+        db: The store.
+        session_ids: Sessions whose messages are counted.
+        asked: The messages, by session; these are not counted.
+        now: The present, epoch ms.
+    """
+    from store.queries import counting
+
+    told = {session_id: counting.beginnings(db, session_id, messages)
+            for session_id, messages in asked.items()}
+    return activities.rows(db, (), session_ids, now, uncounted=list(asked)), told
 
 
 class LiveRows:
@@ -59,12 +82,16 @@ class LiveRows:
             known = [rowid for rowid in seen if rowid in view.rows]
             fresh = await library.read(activities.rows, known, (), library.clock())
             view.keep_rows(seen)
+            self._turns.forget()
             self._turns.counts.expire({row.id for row in fresh.values()})
             gone = len(fresh) < len(known)
         else:
-            ids = list(moved.sessions)
-            fresh = await library.read(activities.rows, (), ids, library.clock())
-            gone = len(fresh) < len(ids)
+            asked = self._turns.tallied(moved)
+            ids = [session_id for session_id in moved.sessions if session_id not in asked]
+            fresh, told = await library.read(_rows, ids, asked, library.clock())
+            gone = len(fresh) < len(moved.sessions)
+            for session_id, found in told.items():
+                self._turns.renew(session_id, asked[session_id], found)
             if gone:
                 # Its children have lost their parent, which no change names.
                 await self.look_again(Moved(vague=True))
@@ -84,8 +111,8 @@ class LiveRows:
             self._turns.counts.expire_one(row.id)
             return True
         # A message may have been hidden or sent; the last count is shown until it is known.
-        self._turns.written(row)
         row.turns, row.own_cost = None if old.outline else old.turns, old.own_cost
+        self._turns.written(row)
         query = self._contents.query
         sort, group = SORTS[query.sort], GROUPS[query.group]
         if _differ(old, row, (*_PLACED_BY, *([group.field] if group.field else []))):
@@ -105,4 +132,4 @@ class LiveRows:
         shown = [rows[rowid] for rowid in self._view.seen_rowids() if rowid in rows]
         live = {row.id: None for row in shown if row.activity in OPEN_STATES}
         if live:
-            await self.look_again(Moved(sessions=dict.fromkeys(live)))
+            await self.look_again(Moved(sessions={name: set() for name in live}))

@@ -192,6 +192,7 @@ class SessionsPane(CommandPane, Vertical):
     def store_changed(self) -> None:
         """Read again what the list shows, as the store has changed."""
         self.view.forget_rows()
+        self.turns.forget()
         self.turns.counts.expire()
         self.contents.reload()
 

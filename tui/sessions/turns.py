@@ -1,12 +1,19 @@
-"""Counts the turns of the sessions that are seen, and again after they were written to."""
+"""Counts the turns of the sessions that are seen, and again after they were written to.
+
+Of a session that is written to, it is remembered which messages it has and which begin a turn. So
+only the messages that a change names are read again, however long the session is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from store.engine.changes import Moved
 from store.queries.listing import ListRow
 from tui.sessions.jobs import Jobs
 from tui.state.library import Library
@@ -14,12 +21,16 @@ from tui.state.library import Library
 if TYPE_CHECKING:
     from textual.timer import Timer
 
+    from store.queries.counting import Beginning
+
 COUNTED_AT_ONCE = 12
 COUNT_EVERY_S = 1.0
 COUNTED_IN_A_READ = 500
 """Messages whose turns are counted in one read: some ms."""
 COUNT_REST_SHARE = 9
 """After a read, pause so many times as long as it took."""
+MOST_TALLIES = 64
+"""Sessions of which it is remembered what begins a turn, those that were written to last."""
 STALE = -1
 """Stands for the time of a count that has to be made again; no session changed then."""
 
@@ -86,6 +97,57 @@ class TurnCounts:
         return missing
 
 
+class Tally:
+    """Which messages a session has, and which begin a turn, by hashes of their ids in order."""
+
+    def __init__(self) -> None:
+        """Start with no messages."""
+        self._messages, self._turns = array("q"), array("q")
+
+    @property
+    def messages(self) -> int:
+        """How many messages there are, hidden ones too."""
+        return len(self._messages)
+
+    @property
+    def turns(self) -> int:
+        """How many of them begin a turn."""
+        return len(self._turns)
+
+    def fill(self, pages: Iterable[array[int]], turns: Iterable[int]) -> None:
+        """Take all messages.
+
+        Args:
+            pages: The hashes of messages, each page in order.
+            turns: Those that begin a turn.
+        """
+        self._messages = array("q", sorted(one for page in pages for one in page))
+        self._turns = array("q", sorted(turns))
+
+    def renew(self, asked: Iterable[str], found: Iterable[Beginning]) -> None:
+        """Take what some messages are now.
+
+        Args:
+            asked: Their ids.
+            found: Those of them that the session has.
+        """
+        begins = dict(found)
+        for message_id in asked:
+            _set(self._messages, hash(message_id), message_id in begins)
+            _set(self._turns, hash(message_id), begins.get(message_id, False))
+
+
+def _set(ordered: array[int], value: int, there: bool) -> None:
+    """Have a value in an ordered array, or not."""
+    at = bisect_left(ordered, value)
+    if (at < len(ordered) and ordered[at] == value) == there:
+        return
+    if there:
+        ordered.insert(at, value)
+    else:
+        del ordered[at]
+
+
 class TurnCounter:
     """Counts turns beside the keys: what is seen at once, what is written to a little later.
 
@@ -106,6 +168,10 @@ class TurnCounter:
         self._due: Timer | None = None
         self._written: dict[str, int] = {}
         self._counting_written = False
+        self._tallies: dict[str, Tally] = {}
+        self._tallied_now = ""
+        """The session whose messages are being read; what is written to it meanwhile is below."""
+        self._meanwhile: set[str] = set()
 
     def count_seen(self) -> None:
         """Start to count the sessions on the screen that have no current count."""
@@ -125,7 +191,8 @@ class TurnCounter:
 
         seen = self._seen
         rows = [seen.rows[rowid] for rowid in seen.seen_rowids() if rowid in seen.rows]
-        missing = self.counts.fill(rows)
+        missing = [row for row in self.counts.fill(rows)
+                   if row.id not in self._written and row.id != self._tallied_now]
         seen.rows_changed(row.rowid for row in rows)
         for start in range(0, len(missing), COUNTED_AT_ONCE):
             some = missing[start:start + COUNTED_AT_ONCE]
@@ -136,9 +203,54 @@ class TurnCounter:
 
     # Sessions that were written to
 
+    def tallied(self, moved: Moved) -> dict[str, set[str]]:
+        """Return the messages that have to be read again, of sessions whose others are known.
+
+        Args:
+            moved: What was written; of a session without named messages nothing is known any more.
+        """
+        found = {}
+        if moved.vague:
+            self.forget()
+        for session_id, messages in moved.sessions.items():
+            if messages is None:
+                self._forget_one(session_id)
+            elif session_id in self._tallies:
+                found[session_id] = messages
+            elif session_id == self._tallied_now:
+                self._meanwhile |= messages
+        return found
+
+    def renew(self, session_id: str, asked: Iterable[str], found: Iterable[Beginning]) -> None:
+        """Take what some messages of a session are now, which ``tallied`` has named.
+
+        Args:
+            session_id: The session.
+            asked: Their ids.
+            found: Those of them that it has.
+        """
+        if session_id in self._tallies:
+            self._tallies[session_id].renew(asked, found)
+
+    def forget(self) -> None:
+        """Forget which messages sessions have: anything may have been written."""
+        self._tallies.clear()
+        self._tallied_now = ""
+
+    def _forget_one(self, session_id: str) -> None:
+        self._tallies.pop(session_id, None)
+        if session_id == self._tallied_now:
+            self._tallied_now = ""
+
     def written(self, row: ListRow) -> None:
-        """Remember that a session was written to: its turns may have changed."""
-        self._written[row.id] = row.rowid
+        """Write the counts of a session that was written to into its row, or have it counted."""
+        tally = self._tallies.pop(row.id, None)
+        if tally is not None:
+            self._tallies[row.id] = tally
+            row.messages = tally.messages
+            self.counts.put(row, tally.turns)
+        elif row.id != self._tallied_now:
+            self._written[row.id] = row.rowid
 
     def count_soon(self, rows: Iterable[ListRow]) -> None:
         """Count in a while, where sessions were written to or some of these have no count."""
@@ -168,21 +280,33 @@ class TurnCounter:
                 del self._written[session_id]
                 await self._count_one(session_id, rowid)
         finally:
-            self._counting_written = False
+            self._counting_written, self._tallied_now = False, ""
 
     async def _count_one(self, session_id: str, rowid: int) -> None:
         """Count the turns of a session, in small reads with pauses between."""
-        from store.queries.counting import Counts, add_counts
+        from store.queries.counting import beginning_page, beginnings
 
-        counted, after = Counts(), None
+        self._tallied_now, self._meanwhile = session_id, set()
+        tally, after = Tally(), None
+        pages, turns = [], array("q")
         while True:
             started = time.perf_counter()
-            after = await self._library.read(
-                add_counts, session_id, counted, after, COUNTED_IN_A_READ)
+            page, after = await self._library.read(
+                beginning_page, session_id, after, COUNTED_IN_A_READ)
+            pages.append(array("q", sorted(hash(message_id) for message_id, _ in page)))
+            turns.extend(hash(message_id) for message_id, begins in page if begins)
             if after is None:
                 break
             await asyncio.sleep(COUNT_REST_SHARE * (time.perf_counter() - started))
+        tally.fill(pages, turns)
+        while self._meanwhile and self._tallied_now:
+            some, self._meanwhile = self._meanwhile, set()
+            tally.renew(some, await self._library.read(beginnings, session_id, some))
+        if self._tallied_now:
+            self._tallies[session_id], self._tallied_now = tally, ""
+            if len(self._tallies) > MOST_TALLIES:
+                del self._tallies[next(iter(self._tallies))]
         row = self._seen.rows.get(rowid)
         if row is not None and row.id == session_id:
-            self.counts.put(row, counted.turns)
+            self.counts.put(row, tally.turns)
             self._seen.rows_changed([rowid])

@@ -129,13 +129,8 @@ def first_changed(
     start = ordered
     if written is None:
         start = max(0, newest_message(skeleton) - REREAD_MESSAGES)
-    elif written:
-        left = len(written)
-        for message in range(len(skeleton.message_ids) - 1, -1, -1):
-            if skeleton.message_ids[message] in written:
-                start, left = min(start, message), left - 1
-                if not left:
-                    break
+    else:
+        start = min(start, skeleton.first_of(written))
     for place in places.values():
         start = min(start, _place(skeleton, place, ordered))
     # Queued messages come last, whenever they were written: all of them are read again.

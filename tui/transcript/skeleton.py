@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from sys import intern
 
 from store.conversation.turns import NO_TURN
@@ -56,6 +56,8 @@ class Skeleton:
         self.errors = array("i")
         self._type_codes: dict[str, int] = {}
         self._last: str | None = None
+        self._known: set[str] | None = None
+        """The ids of the messages; None until they are asked for."""
 
     def __len__(self) -> int:
         """Return how many parts there are."""
@@ -87,6 +89,8 @@ class Skeleton:
             self.turns.append(len(self.message_ids))
         self._last = outline.message_id
         self.message_ids.append(outline.message_id)
+        if self._known is not None:
+            self._known.add(outline.message_id)
         self.roles.append(intern(outline.role))
         self.origins.append(outline.origin or "")
         self.flags.append(flags)
@@ -134,6 +138,8 @@ class Skeleton:
         if message >= len(self.message_ids):
             return
         part = self.first[message]
+        if self._known is not None:
+            self._known.difference_update(self.message_ids[message:])
         for by_message in (self.message_ids, self.roles, self.origins, self.flags, self.created,
                            self.hidden_at, self.first):
             del by_message[message:]
@@ -166,6 +172,8 @@ class Skeleton:
                 self.turns.append(len(self.message_ids))
             for name in ("message_ids", "roles", "origins", "flags", "created", "hidden_at"):
                 getattr(self, name).append(getattr(other, name)[message])
+            if self._known is not None:
+                self._known.add(self._last)
             self.first.append(len(self.message))
         here = len(self.message)
         self.message.append(len(self.message_ids) - 1)
@@ -191,6 +199,18 @@ class Skeleton:
         """Return the parts of a message."""
         stop = self.first[message + 1] if message + 1 < len(self.first) else len(self.message)
         return range(self.first[message], stop)
+
+    def first_of(self, message_ids: Collection[str]) -> int:
+        """Return the first of some messages; how many messages there are where it has none."""
+        if self._known is None:
+            self._known = set(self.message_ids)
+        first = len(self.message_ids)
+        left = len(self._known.intersection(message_ids))
+        # What was written lies nearly always near the end.
+        while left:
+            first -= 1
+            left -= self.message_ids[first] in message_ids
+        return first
 
     def locate(self, message_id: str, index: int | None = None) -> int | None:
         """Return the part with a key (the message's first without index), or None."""
