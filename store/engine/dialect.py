@@ -19,6 +19,7 @@ class Dialect:
         random_tail: Expression for 14 random hexadecimal digits, other ones in each row.
         row_order: What a table's rows are ordered by as they were written.
         data_version: Statement for a number that differs after every foreign commit.
+        rewritten: JSON columns whose text is not the one that was written, but the engine's.
     """
 
     name = "sqlite"
@@ -28,6 +29,7 @@ class Dialect:
     random_tail = "hex(randomblob(7))"
     row_order = "rowid"
     data_version = "PRAGMA data_version"
+    rewritten: frozenset[str] = frozenset()
 
     # JSON in columns. A column is named with its table: ``s.metadata_json``.
 

@@ -46,6 +46,7 @@ class PartDetail:
         attachments: Side files of the session by name: media type, size in bytes.
         permissions_json: The rules of permission of the session.
         scope: The scope that a hub resolved for its role.
+        rewritten: Whether the server stores its JSON in an order of its own (``jsonb``).
     """
 
     part: PartRow
@@ -60,6 +61,7 @@ class PartDetail:
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
     permissions_json: str = "[]"
     scope: dict[str, Any] = field(default_factory=dict)
+    rewritten: bool = False
 
 
 def part_detail(
@@ -94,6 +96,7 @@ def part_detail(
     return PartDetail(
         part, message, int(before or 0) + 1, parts, turn, turn_messages, session,
         _children(db, part), parent, _attachments(db, part), permissions, scope,
+        "data_json" in db.sql.rewritten,
     )
 
 

@@ -18,7 +18,7 @@ from store.engine.server.statements import turned
 from store.engine.server.watching import watch
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
-from store.queries import messages, sessions
+from store.queries import inspection, messages, sessions
 from store.store import Store
 from store.verbs.fork import fork
 from store.verbs.marks import rename
@@ -134,6 +134,9 @@ def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
         "INSERT INTO chat_messages (id, session_id, role, metadata_json, created_at, updated_at)"
         """ VALUES ('m1', 's1', 'user', '{"hidden_at": 5}', 1, 1),"""
         " ('m2', 's1', 'user', '{}', 2, 2)")
+    host.execute(
+        'INSERT INTO chat_parts (id, message_id, session_id, "index", type, data_json, created_at,'
+        """ updated_at) VALUES ('p1', 'm2', 's1', 0, 'text', '{"type":"text","text":"T"}', 2, 2)""")
     database = open_target(host.url, write=True)
     assert database.form.name == "contract"
     (row,) = sessions.page(database, sessions.SessionFilter())
@@ -142,6 +145,8 @@ def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     assert database.connection.execute(
         f"SELECT id, {hidden} FROM chat_messages m ORDER BY id").fetchall() == [
             ("m1", 5), ("m2", None)]
+    detail = inspection.part_detail(database, "s1", "p1")
+    assert detail.rewritten == (kind == "jsonb")
     in_transaction(database, rename, "s1", "Named", now=9)
     made = in_transaction(database, fork, "s1", "m2", ids=IdMinter(lambda: 10), now=10)
     assert [row.title for row in sessions.page(database, sessions.SessionFilter())] == [

@@ -39,6 +39,8 @@ def json_blocks(subject: Subject) -> list[Block]:
     text = subject.detail.part.data_json
     value = Value("part", lambda: text, ".json")
     facts = [size(len(text.encode("utf-8", "surrogatepass")))]
+    if subject.detail.rewritten:
+        facts.append("jsonb: keys and numbers are not as they were written")
     if not subject.data:
         top = Fixed(lambda width: [heading("data_json", [*facts, "no JSON object"], width)])
         return [top, Text(text, value=value)]

@@ -31,16 +31,18 @@ class Postgres(Dialect):
     data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
 
     def __init__(
-        self, *, texts: frozenset[str] = frozenset(), version: int = 15, ids: str = "C"
+        self, *, texts: frozenset[str] = frozenset(), rewritten: frozenset[str] = frozenset(),
+        version: int = 15, ids: str = "C",
     ) -> None:
         """Say what a store's columns are.
 
         Args:
             texts: Columns with JSON that are texts, so that their JSON may be invalid.
+            rewritten: Columns of ``jsonb``, which orders keys and numbers anew.
             version: The server's major version.
             ids: The collation of ids; empty for that of the database.
         """
-        self._texts = texts
+        self._texts, self.rewritten = texts, rewritten
         self._tests_json = version >= 16
         self._collation = f' COLLATE "{ids}"' if ids else ""
 

@@ -159,6 +159,7 @@ def _form(connection: ServerConnection, tables: _Tables, version: int | None) ->
     dialect = Postgres(
         texts=frozenset(name for name, kind in kinds
                         if name.endswith("_json") and kind in _TEXT_TYPES),
+        rewritten=frozenset(name for name, kind in kinds if kind == "jsonb"),
         version=connection.version, ids=tables.ids,
     )  # fmt: skip
     title = "title" in tables.columns["chat_sessions"]
