@@ -62,6 +62,10 @@ class Pooler:
         """Return the URL of a database of the server by way of the pooler."""
         return f"{url.partition('?')[0]}?host={self.folder}&port={_PORT}"
 
+    def closed(self) -> int:
+        """Return how many connections it closed because they were idle."""
+        return (self.folder / "log").read_text().count("(age=")
+
     def remove(self) -> None:
         """Stop it, and remove its folder."""
         self._process.terminate()

@@ -11,9 +11,16 @@ _CODES = {
     "55P03": sqlite3.SQLITE_BUSY, "40001": sqlite3.SQLITE_BUSY, "40P01": sqlite3.SQLITE_BUSY,
     "53100": sqlite3.SQLITE_FULL, "25006": sqlite3.SQLITE_READONLY, "42501": sqlite3.SQLITE_PERM,
     "53300": sqlite3.SQLITE_CANTOPEN, "XX001": sqlite3.SQLITE_CORRUPT,
+    "57014": sqlite3.SQLITE_BUSY, "53200": sqlite3.SQLITE_BUSY, "58030": sqlite3.SQLITE_IOERR,
+    "42P01": sqlite3.SQLITE_CANTOPEN, "3F000": sqlite3.SQLITE_CANTOPEN,
 }  # fmt: skip
 """By SQLSTATE (PostgreSQL's manual, appendix A) what SQLite says of the same."""
-_LOST = ("08", "57P", "28")
+_WORDS = {
+    "42501": "does not let this role do that",
+    "25006": "may only be read now",
+}
+"""Of statements that may write; ``words.reason`` is about reading."""
+_LOST = ("08", "57P", "28", "25P03")
 _OF_ROWS = {
     "23502": sqlite3.SQLITE_CONSTRAINT_NOTNULL, "23503": sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
     "23505": sqlite3.SQLITE_CONSTRAINT_UNIQUE,
@@ -25,12 +32,14 @@ class ServerError(sqlite3.OperationalError):
 
     Attributes:
         for_user: One line that names the server and says what is wrong with it.
+        words: The same without the server.
         is_lost: Whether the connection is gone.
         nothing_done: Whether it was gone before a transaction began.
         is_stale: Whether the statement must be prepared again.
     """
 
     for_user: str
+    words: str
     is_lost: bool = False
     nothing_done: bool = False
     is_stale: bool = False
@@ -54,7 +63,8 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
         value.sqlite_errorcode = sqlite3.SQLITE_MISMATCH
         return value
     found = ServerError(said)
-    found.for_user = f"{url.named or url} {url.without_secrets(reason(error))}"
+    words = _WORDS[state] + f": {said}" if state in _WORDS else url.without_secrets(reason(error))
+    found.words, found.for_user = words, f"{url.named or url} {words}"
     found.is_lost = is_lost(error)
     found.is_stale = state == "26000" or type(error).__name__ == "InvalidCachedStatementError"
     code = sqlite3.SQLITE_CANTOPEN if found.is_lost else _CODES.get(state, sqlite3.SQLITE_ERROR)

@@ -13,6 +13,7 @@ from store.engine.database import READING, SERVERS, Database
 from store.engine.form import Form
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
+from store.engine.server.errors import ServerError
 from store.engine.server.login import quoted, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server_url import ServerTrouble, ServerUrl
@@ -70,8 +71,10 @@ def open_server(url: ServerUrl, *, create: bool = False, write: bool = True) -> 
     connection = ServerConnection(url)
     try:
         return _opened(connection, create=create, write=write)
-    except BaseException:
+    except BaseException as error:
         connection.close()
+        if isinstance(error, ServerError):
+            raise ServerTrouble(url, error.words) from None
         raise
 
 

@@ -17,6 +17,9 @@ _WORDS = {
     "57014": "took too long to answer",
     "55P03": "is locked by another program",
     "53300": "takes no more connections",
+    "53100": "has no space left; free some space there and try again",
+    "25P03": "closed the idle connection",
+    "57P05": "closed the idle connection",
 }
 """By SQLSTATE (PostgreSQL's manual, appendix A)."""
 _NUMBER = re.compile(r"\[Errno (\d+)\]")

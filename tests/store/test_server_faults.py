@@ -1,0 +1,352 @@
+"""A store on a server that drops: poolers, restarts, rights that are lost, disks that are full."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from store.engine import schema
+from store.engine.database import Database, in_transaction
+from store.engine.opening import open_target
+from store.engine.server.watching import watch
+from store.errors import BackscrollError, Refused, StoreError
+from store.queries import sessions
+from store.store import Store
+from store.verbs.shelf import archive
+from tests.sources.postgres_server import REQUIRED
+from tests.sources.postgres_server import Database as Server
+from tests.sources.postgres_server import Server as Cluster
+from tests.store.engines import new_server_store
+from tests.store.pooler import Pooler, program
+from tests.store.talks import Talk
+from tests.store.test_server_store import renamed, until
+
+@pytest.fixture
+def url(postgres: Cluster) -> str:
+    return new_server_store(postgres)
+
+
+@pytest.fixture
+def pooler(postgres: Cluster) -> Iterator[Callable[..., Pooler]]:
+    if program() is None:
+        if os.environ.get(REQUIRED):
+            pytest.fail("no pgbouncer")
+        pytest.skip("no pgbouncer")
+    made: list[Pooler] = []
+
+    def make(**settings: object) -> Pooler:
+        made.append(Pooler(postgres, **settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.remove()
+
+
+def server_of(url: str, postgres: Cluster) -> Server:
+    return Server(postgres, url.split("/")[3].split("?")[0])
+
+
+def titles(db: Database) -> list[str]:
+    shown = sessions.SessionFilter(archived="include")
+    return sorted(row.title for row in sessions.page(db, shown, limit=-1))
+
+
+def archived(db: Database) -> set[str]:
+    only = sessions.SessionFilter(archived="only")
+    return {row.id for row in sessions.page(db, only, limit=-1)}
+
+
+# Poolers
+
+
+async def test_a_pooler_may_change_the_connection_after_each_transaction(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    pooled = pooler().url(url)
+    async with await Store.open(pooled) as one, await Store.open(pooled) as two:
+        made = [await store.create_session("mine") for store in (one, two) for _ in range(5)]
+        for store in (one, two):
+            await asyncio.gather(*(store.session(each) for each in made))
+        await one.write(archive, [made[0].id], now=1)
+        assert (await two.read(archived)) == {made[0].id}
+
+
+def test_a_pooler_is_asked_for_changes(url: str, pooler: Callable[..., Pooler]) -> None:
+    database, writing = open_target(pooler().url(url)), open_target(url, write=True)
+    assert database.connection.is_pooled  # type: ignore[attr-defined]
+    assert not writing.connection.is_pooled  # type: ignore[attr-defined]
+    found = watch(database)
+    until(lambda: found.version)
+    before = found.version
+    in_transaction(writing, archive, [Talk(writing).session()], now=1)
+    until(lambda: found.version > before)
+    found.close()
+    database.close()
+    writing.close()
+
+
+async def test_a_pooler_that_closes_idle_connections(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    front = pooler(client_idle_timeout=1)
+    async with await Store.open(front.url(url)) as store:
+        await store.create_session("mine")
+        await asyncio.to_thread(until, lambda: front.closed() >= 2)
+        assert len(await store.sessions()) == 1
+        await store.create_session("mine")
+        assert len(await store.sessions()) == 2
+
+
+def test_statements_are_prepared_again_after_a_change_of_tables(
+    postgres: Cluster, url: str
+) -> None:
+    database = open_target(url, write=True)
+    Talk(database).session("Seen")
+    statement = "SELECT * FROM user_marks_of_test"
+    other = server_of(url, postgres)
+    database.connection.script("CREATE TABLE public.user_marks_of_test (a int)")  # type: ignore[attr-defined]
+    assert database.connection.execute(statement).fetchall() == []
+    other.execute("ALTER TABLE public.user_marks_of_test ALTER COLUMN a TYPE text;"
+                  " INSERT INTO public.user_marks_of_test VALUES ('b')")
+    assert database.connection.execute(statement).fetchall() == [("b",)]
+    database.connection.script("DEALLOCATE ALL")  # type: ignore[attr-defined]
+    assert database.connection.execute(statement).fetchall() == [("b",)]
+    assert titles(database) == ["Seen"]
+    database.close()
+
+
+# A server that is killed and started again
+
+
+async def test_readers_go_on_when_the_server_was_killed(postgres: Cluster, url: str) -> None:
+    writing = open_target(url, write=True)
+    for number in range(20):
+        Talk(writing).session(f"Title {number}")
+    whole = titles(writing)
+    writing.close()
+    async with await Store.open(url) as store:
+        stopped, failed, read = threading.Event(), list[str](), 0
+
+        async def reads() -> None:
+            nonlocal read
+            while not stopped.is_set():
+                try:
+                    assert await store.read(titles) == whole
+                    read += 1
+                except StoreError as error:
+                    failed.append(str(error))
+                    await asyncio.sleep(0.01)
+
+        async def three_more() -> None:
+            seen = read
+            while read < seen + 3 and not task.done():
+                await asyncio.sleep(0.01)
+
+        task = asyncio.ensure_future(reads())
+        for _ in range(2):
+            await three_more()
+            await asyncio.to_thread(postgres.stop)
+            await asyncio.to_thread(postgres.start)
+        await three_more()
+        stopped.set()
+        await task
+    assert all("postgres" in each for each in failed)
+
+
+async def test_no_verb_is_lost_or_half_done_when_the_server_is_killed(
+    postgres: Cluster, url: str
+) -> None:
+    writing = open_target(url, write=True)
+    made = [Talk(writing).session(f"Title {number}") for number in range(60)]
+    writing.close()
+    done, refused = set[str](), list[str]()
+    async with await Store.open(url) as store:
+        reached = asyncio.Event()
+
+        async def verbs() -> None:
+            for each in made:
+                while True:
+                    try:
+                        await store.write(archive, [each], now=1)
+                    except Refused as error:
+                        if "already" in str(error):
+                            break  # The server was killed after its commit, before its answer.
+                        refused.append(str(error))
+                        await asyncio.sleep(0.02)
+                    else:
+                        break
+                done.add(each)
+                if len(done) in (20, 40):
+                    reached.set()
+
+        task = asyncio.ensure_future(verbs())
+        for _ in range(2):
+            await asyncio.wait(
+                [task, asyncio.ensure_future(reached.wait())],
+                return_when=asyncio.FIRST_COMPLETED)
+            reached.clear()
+            await asyncio.to_thread(postgres.stop)
+            await asyncio.to_thread(postgres.start)
+        await task
+        assert done == set(made) == await store.read(archived)
+        logged = await store.read(lambda db: db.connection.execute(
+            "SELECT session_id, count(*) FROM verb_log GROUP BY session_id").fetchall())
+    assert dict(logged) == dict.fromkeys(made, 1)
+
+
+def test_a_migration_that_is_killed_leaves_the_older_store(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = postgres.database()
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "CURRENT_VERSION", 3)
+        open_target(older.url, create=True, write=True).close()
+    failed: list[BaseException] = []
+
+    def migrate() -> None:
+        try:
+            open_target(older.url, create=True, write=True).close()
+        except BaseException as error:
+            failed.append(error)
+
+    # The last statement of a migration waits for this.
+    lock = Holder(older, "LOCK TABLE backscroll.store_version IN SHARE MODE")
+    thread = threading.Thread(target=migrate)
+    thread.start()
+    until(lambda: postgres.admin.rows(
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))
+    postgres.stop()
+    thread.join()
+    lock.end()
+    postgres.start()
+    assert len(failed) == 1 and isinstance(failed[0], StoreError)
+    assert older.rows("SELECT version FROM backscroll.store_version") == [{"version": 3}]
+    threads = [threading.Thread(target=migrate) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(failed) == 1
+    database = open_target(older.url, write=True)
+    assert database.form.version == schema.CURRENT_VERSION
+    database.close()
+
+
+# Rights that are lost, and disks that are full
+
+
+def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
+    server = server_of(url, postgres)
+    role = f"writer_{server.name}"
+    tables = "ALL TABLES IN SCHEMA public, backscroll"
+    server.execute(
+        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public, backscroll TO {role};"
+        f" GRANT ALL ON {tables} TO {role};"
+        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role}")
+    owner = open_target(url, write=True)
+    session, other = Talk(owner).session("Seen"), Talk(owner).session("Seen too")
+    owner.close()
+    database = open_target(renamed(url, user=role), write=True)
+    assert database.read_only is None
+    found = watch(database)
+    until(lambda: found.version)
+
+    async def tried() -> None:
+        async with await Store.open(database.path) as store:
+            await store.write(archive, [other], now=1)
+            await asyncio.to_thread(
+                server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}")
+            with pytest.raises(Refused, match="does not let this role .*permission denied"):
+                await store.write(archive, [session], now=1)
+            assert await store.read(titles) == ["Seen", "Seen too"]
+            await asyncio.to_thread(server.execute, f"REVOKE ALL ON {tables} FROM {role}")
+            with pytest.raises(StoreError, match="permission denied"):
+                await store.read(titles)
+            await asyncio.to_thread(until, lambda: found.trouble)
+            assert found.trouble is not None and "permission denied" in found.trouble
+            assert found.since
+            await asyncio.to_thread(server.execute, f"GRANT ALL ON {tables} TO {role}")
+            await asyncio.to_thread(until, lambda: found.trouble is None)
+            assert await store.read(archived) == {other}
+            await store.write(archive, [session], now=1)
+            assert await store.read(archived) == {session, other}
+
+    asyncio.run(tried())
+    found.close()
+    database.close()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 24 MB that the server may write to; only root can make one."""
+    folder = Path(tempfile.mkdtemp(prefix="bs-disk-", dir="/tmp"))
+    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        folder.rmdir()
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        nobody = pwd.getpwnam("nobody")
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
+
+
+@pytest.mark.long
+def test_a_full_tablespace_costs_nothing_that_was_acknowledged(
+    postgres: Cluster, disk: Path
+) -> None:
+    server = postgres.database()
+    space = f"space_{server.name}"
+    (disk / "rest").write_bytes(bytes(4 << 20))
+    postgres.admin.execute(f"CREATE TABLESPACE {space} LOCATION '{disk}'")
+    postgres.admin.execute(f"ALTER DATABASE {server.name} SET TABLESPACE {space}")
+    open_target(server.url, create=True, write=True).close()
+
+    async def tried() -> None:
+        done, said = list[str](), ""
+        async with await Store.open(server.url) as store:
+            while not said:
+                try:
+                    text = os.urandom(200_000).hex()
+                    made = await store.create_session("mine", title=text)
+                    done.append(made.id)
+                except BackscrollError as error:
+                    said = str(error)
+            assert "has no space left" in said
+            assert len(await store.sessions(limit=1_000)) == len(done)
+            (disk / "rest").unlink()
+            done.append((await store.create_session("mine")).id)
+            assert {each.id for each in await store.sessions(limit=1_000)} == set(done)
+
+    asyncio.run(tried())
+    postgres.admin.execute(f"DROP DATABASE {server.name} WITH (FORCE)")
+    postgres.admin.execute(f"DROP TABLESPACE {space}")
+
+
+class Holder:
+    """A connection that has run a statement in a transaction."""
+
+    def __init__(self, server: Server, sql: str) -> None:
+        self._process = subprocess.Popen(
+            ["psql", "-qAt", "-d", server.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"BEGIN; {sql}; SELECT 'held';\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "held\n"
+
+    def end(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate()
