@@ -39,7 +39,7 @@ class Pooler:
             nobody = pwd.getpwnam("nobody")
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
             user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        given = {
+        given: dict[str, object] = {
             "listen_addr": "", "listen_port": _PORT, "unix_socket_dir": self.folder,
             "auth_type": "any", "pool_mode": "transaction", "default_pool_size": 4,
             "server_round_robin": 1, "server_reset_query_always": 1, **settings,

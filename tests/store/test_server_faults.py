@@ -30,6 +30,7 @@ from tests.store.pooler import Pooler, program
 from tests.store.talks import Talk
 from tests.store.test_server_store import renamed, until
 
+
 @pytest.fixture
 def url(postgres: Cluster) -> str:
     return new_server_store(postgres)
@@ -58,7 +59,7 @@ def server_of(url: str, postgres: Cluster) -> Server:
 
 def titles(db: Database) -> list[str]:
     shown = sessions.SessionFilter(archived="include")
-    return sorted(row.title for row in sessions.page(db, shown, limit=-1))
+    return sorted(str(row.title) for row in sessions.page(db, shown, limit=-1))
 
 
 def archived(db: Database) -> set[str]:

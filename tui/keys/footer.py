@@ -54,6 +54,8 @@ class BottomLine(Widget):
     last: reactive[Hint | None] = reactive(None)
     asks: reactive[str] = reactive("")
     """What the next key is taken for, in place of the hints."""
+    note: reactive[str] = reactive("")
+    """Why some keys are left out."""
 
     def on_mount(self) -> None:
         """Show the keys of what has the focus."""
@@ -69,10 +71,17 @@ class BottomLine(Widget):
         self.last = next((hint for hint in hints if hint.command.endswith(".help")), None)
         self.hints = tuple(hint for hint in hints if hint != self.last)
 
+    @property
+    def _noted(self) -> int:
+        """How many columns the note takes; 0 where there is no room for it."""
+        wanted = cells(self.note) + 2
+        return wanted if self.note and 3 * wanted < self.size.width else 0
+
     def _placed(self) -> list[tuple[int, Hint]]:
         """Return the hints that fit, with the column where each starts."""
         tail = cells(self.last.words) + 2 if self.last else 0
-        room, column, placed = self.size.width - tail - 1, 1, []
+        room, placed = self.size.width - tail - 1, list[tuple[int, Hint]]()
+        column = 1 + self._noted
         for hint in self.hints:
             size = cells(hint.words)
             if column + size > room:
@@ -91,6 +100,9 @@ class BottomLine(Widget):
             return strip_of(asked, self.size.width, paint_of(self.app), ground="raised")
         runs: list[Run] = []
         at = 0
+        if self._noted:
+            runs.append((f" {self.note}", "tool"))
+            at = self._noted - 1
         for column, hint in self._placed():
             key = key_label(key_name(hint.key))
             runs += [

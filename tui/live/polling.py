@@ -175,7 +175,7 @@ class Poller:
             self.set_health("fresh")
             self._changed()
         else:
-            self.set_health("failed", str(error))
+            self.set_health("failed", getattr(error, "reason", str(error)))
 
     def set_health(self, state: HealthState, reason: str = "") -> None:
         """Set the store's health, as found here or by a read that failed."""

@@ -148,6 +148,9 @@ class StoreCounter:
         now = library.clock()
         read_only = library.no_change is not None
         trouble = _TROUBLE.get(health.state)
+        if trouble is not None and library.database.server is not None:
+            # The rest of the reason may be long.
+            trouble = f"server {health.reason.partition(':')[0]}, trying again"
         if trouble is not None:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"
         trouble = trouble or self.servers

@@ -326,7 +326,8 @@ class MainScreen(CommandPane, Screen[None]):
         """Show what was counted last in the top line."""
         if self.is_attached:
             health = self.watcher.poller.health
-            self.query_one(TopLine).summary = self.counter.summary(health)
+            summary = self.query_one(TopLine).summary = self.counter.summary(health)
+            self.query_one(BottomLine).note = "read only" if summary.read_only else ""
             if isinstance(above := self.app.screen, ShowsRunning):
                 above.show_running(self.counter.running)
 

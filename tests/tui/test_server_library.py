@@ -1,0 +1,73 @@
+"""The browser on a store of a server: roles, and a server that is gone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from store.config import Settings
+from store.engine.opening import open_target
+from tests.sources.postgres_server import Database, Server
+from tests.store.engines import new_server_store
+from tests.store.talks import Talk
+from tests.tui.stores import NOW, settled
+from tui.app import BackscrollApp
+from tui.keys.footer import BottomLine
+from tui.main.bars import TopLine
+from tui.state.library import Library
+
+
+@pytest.fixture
+def url(postgres: Server) -> str:
+    found = new_server_store(postgres)
+    database = open_target(found, write=True)
+    Talk(database).session("Retry loop")
+    database.close()
+    return found
+
+
+def line(app: BackscrollApp, kind: type[TopLine] | type[BottomLine]) -> str:
+    return app.main.query_one(kind).render_line(0).text
+
+
+async def shown(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) -> None:
+    name = url.split("/")[3].split("?")[0]
+    role = f"looker_{name}"
+    await asyncio.to_thread(
+        Database(postgres, name).execute,
+        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA backscroll TO {role};"
+        f" GRANT SELECT ON ALL TABLES IN SCHEMA public, backscroll TO {role}")
+    library = Library.open(url.replace("postgres@", f"{role}@", 1), "team", clock=lambda: NOW)
+    app = BackscrollApp(library, Settings(), poll_ms=50)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(app, pilot)
+        assert "team  read only  1 session" in line(app, TopLine)
+        assert line(app, BottomLine).startswith(" read only  ")
+        assert "archive" not in line(app, BottomLine)
+        assert "may only read" in str(app.library.no_change)
+
+
+async def test_a_server_that_is_gone_is_shown_until_it_is_back(
+    postgres: Server, url: str
+) -> None:
+    app = BackscrollApp(Library.open(url, "team"), Settings(), poll_ms=20)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        assert "1 session" in line(app, TopLine)
+        await asyncio.to_thread(postgres.stop)
+        await shown(lambda: ", trying again, shown as of " in line(app, TopLine))
+        assert "server c" in line(app, TopLine)  # "cannot be reached" or "closed the connection"
+        await asyncio.to_thread(postgres.start)
+        await shown(lambda: "trying again" not in line(app, TopLine))
+        database = await asyncio.to_thread(open_target, url, write=True)
+        Talk(database).session("Since then")
+        await asyncio.to_thread(database.close)
+        await shown(lambda: "2 sessions" in line(app, TopLine))
