@@ -1,0 +1,68 @@
+"""The browser on a store on a real PostgreSQL server: list, session, verb, undo and live."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store.config import Settings
+from store.engine.database import in_transaction, open_database
+from store.engine.opening import open_target
+from store.verbs.marks import rename
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_server_store
+from tests.store.talks import Talk
+from tests.tui.stores import settled
+from tui.app import BackscrollApp
+from tui.state.library import Library
+
+
+@pytest.fixture
+def place(postgres: Server) -> Path:
+    """Where the browser finds a store of two sessions on a server."""
+    database = open_target(new_server_store(postgres), write=True)
+    talk = Talk(database)
+    for title in ("First", "Second"):
+        session = talk.session(title)
+        talk.message(session, text=f"words of {title}")
+        talk.message(session, "assistant", text="an answer")
+    database.close()
+    return database.path
+
+
+async def until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+async def test_a_store_on_a_server_is_browsed(place: Path) -> None:
+    app = BackscrollApp(Library.open(place, "team"), Settings(), poll_ms=20)
+    async with app.run_test(size=(160, 40)) as pilot:
+        pane = await settled(app, pilot)
+
+        def shows(*titles: str) -> bool:
+            listed = "\n".join(pane.view.render_line(y).text for y in range(pane.view.size.height))
+            return all(title in listed for title in titles)
+
+        await until(lambda: shows("First", "Second"))
+        await pilot.press("a")
+        other = open_database(place)
+
+        def archived() -> int:
+            return int(other.connection.execute(
+                "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL").fetchone()[0])
+
+        await until(lambda: archived() == 1)
+        await pilot.press("U")
+        await until(lambda: archived() == 0)
+        (session,) = other.connection.execute(
+            "SELECT id FROM chat_sessions ORDER BY created_at LIMIT 1").fetchone()
+        in_transaction(other, rename, session, "Named by another", now=1)
+        await until(lambda: shows("Named by another"))
+        other.close()
