@@ -20,6 +20,7 @@ from store.exports.agent_file import NamedFile
 from store.exports.noting import note_export
 from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
+from store.sources.base.one_file import is_named_as_copy
 from store.system.files import AlreadyThere, write_whole
 from store.system.programs import CommandLine, absolute, find, quoted, run
 from store.text.neutral import neutral
@@ -311,8 +312,9 @@ def unchanged(
         ids: The format of its session ids.
     """
     source = source_of(session)
-    if source.get("kind") != kind or COPY_OF in source:
-        # The agent itself only knows the original, not a diverged copy.
+    copied = COPY_OF in source or is_named_as_copy(source.get("path", ""))
+    if source.get("kind") != kind or copied:
+        # The agent itself only knows the file that has its own name, and not a copy beside it.
         return None
     lineage = metadata_of(session).get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":

@@ -2,20 +2,22 @@
 
 A backup, a conflicted copy or a second root can contain a session again. An identical copy,
 or one that is a prefix, is stored once. Of files that diverged one is the session; the others
-are stored as separate sessions: forks with the same source id. Names and content decide which
-one it is (``_rank``), not which was read first: a file that comes later may take its place, and
-what was stored becomes a copy.
+are stored as separate sessions: forks with the same source id. Their messages alone decide
+which one it is (``_is_before``) and what ids the others have (``_branch``), not their paths and not
+which was read first: a file that comes later may take the place of a stored one, which becomes
+a further copy, and a moved folder changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
 
-from store.conversation.copy_marks import COPY_OF, FOUND_AT
+from store.conversation.copy_marks import BRANCH, COPY_OF, branch_naming, branch_of
 from store.conversation.gone_marks import GONE, PARTIAL
 from store.engine.connection import Connection
 from store.ids import derived_session_id, derived_tail
@@ -37,14 +39,36 @@ class ToWrite(NamedTuple):
 
     Attributes:
         session: The same session, or a copy with new ids.
-        displaced: The stored session as the copy that it becomes, because this file is the
-            session now.
+        displaced: The stored session or copy, as the further copy that it becomes, because this
+            file takes its place now.
         superseded: Ids of stored copies that have no message beyond those of this one.
     """
 
     session: PreparedSession
     displaced: PreparedSession | None = None
     superseded: Sequence[str] = ()
+
+
+class _Stored(NamedTuple):
+    """What the store has of one of the files that claim to be a session.
+
+    Attributes:
+        id: The session, or the copy.
+        branch: Names the copy; empty for the session itself.
+        path: The file that it was read from.
+        there: Whether the file is still there.
+        ever: The messages that it has or had.
+        now: Those that its file has.
+        marked: Whether the user marked it.
+    """
+
+    id: str
+    branch: str
+    path: str
+    there: bool
+    ever: frozenset[_Mark]
+    now: frozenset[_Mark]
+    marked: bool
 
 
 def session_to_write(
@@ -68,65 +92,135 @@ def session_to_write(
     path = source.get("path")
     if path is None or path == prepared.path or source.get(PARTIAL) or prepared.partial:
         return ToWrite(prepared)
-    if prepared.first_record or prepared.holds_stored:
+    if prepared.first_record or prepared.holds_stored or BRANCH in prepared.metadata["source"]:
         return ToWrite(prepared)
-    before = _stored_marks(connection, prepared.id)
-    stored = frozenset(before)
-    ever = frozenset(_stored_marks(connection, prepared.id, with_gone=True))
-    found_at = _found_at(connection, prepared)
-    if found_at is not None:
-        return ToWrite(_copy(prepared, ever, found_at))
+    places = _places(connection, prepared.id)
+    own = frozenset(_marks(prepared))
+    known = _known_place(places, prepared, own)
+    if known is not None and known.there and known.path != prepared.path:
+        better = own == known.now and _is_preferred(connection, prepared, known)
+        return ToWrite(_at(prepared, places, known.branch)) if better else None
+    if known is not None:
+        return ToWrite(_at(prepared, places, known.branch))
     if path in read_from or is_one_place(connection, path, prepared.path):
         return ToWrite(prepared)
-    marks = _marks(prepared)
-    own = frozenset(marks)
-    superseded = []
-    if not own <= stored:
-        for copy, at, has_user in _other_copies(connection, prepared):
-            there = frozenset(_stored_marks(connection, copy))
-            if own < there or (own == there and name_order(at) < name_order(prepared.path)):
-                return None
-            if there <= own and not has_user:
-                superseded.append(copy)
-    if not is_there(connection, path):
-        return ToWrite(prepared)
-    if own == stored:
-        return ToWrite(prepared) if _is_preferred(connection, prepared, path) else None
-    if own < stored:
-        return None
-    if stored < own:
-        return ToWrite(prepared)
-    if _rank(prepared.path, marks) < _rank(path, before):
-        displaced = _copy(_stored_session(connection, prepared, path), own, path)
-        return ToWrite(prepared, displaced)
-    return ToWrite(_copy(prepared, ever, prepared.path), superseded=superseded)
+    branch, place, passed = "", places.get(""), list[str]()
+    if grown := [one for one in places.values() if one.now <= own]:
+        branch, place = max(grown, key=lambda one: len(one.now)).branch, None
+    while place is not None:
+        if _is_before(own, place.now):
+            displaced = _displaced(connection, prepared, place, own)
+            return ToWrite(_at(prepared, places, branch), displaced)
+        passed.append(branch)
+        branch = _branch(own, place.now)
+        if branch in passed:
+            # What named the place is gone from its file.
+            branch = f"{branch}~{len(passed)}"
+        place = places.get(branch)
+    return ToWrite(
+        _at(prepared, places, branch),
+        superseded=[
+            one.id for one in places.values()
+            if one.branch not in ("", branch) and one.there and one.ever <= own and not one.marked
+        ],
+    )  # fmt: skip
 
 
-def _rank(path: str, marks: Sequence[_Mark]) -> tuple[object, ...]:
-    """Return what the files of one session are ordered by: the least one is the session.
+def _known_place(
+    places: dict[str, _Stored], prepared: PreparedSession, own: frozenset[_Mark]
+) -> _Stored | None:
+    """Return the place of a file that was read before, at its path or another one.
 
-    Names that programs give to copies come last. Then the file comes first whose messages went
-    on earlier where the files part; appending to them does not change that.
+    Args:
+        places: What is stored.
+        prepared: The session as the file has it.
+        own: Its messages.
+
+    Returns:
+        The place of a file that is there where that one has all of the messages too.
     """
-    on = [(at, name, text) for name, at, text in marks]
-    return is_named_as_copy(path), [*on, (_NEVER, "", "")]
-
-
-_NEVER = 1 << 62
-
-
-def _other_copies(
-    connection: Connection, prepared: PreparedSession
-) -> list[tuple[str, str, bool]]:
-    """Return id, path, and whether the user marked it, of the stored copies that have a file."""
-    rows = connection.execute(
-        "SELECT s.id, json_extract(s.metadata_json, '$.source.path'),"
-        " json_extract(s.metadata_json, '$.user') IS NOT NULL FROM session_links l"
-        " JOIN chat_sessions s ON s.id = l.session_id WHERE l.parent_id = ?"
-        " AND json_extract(s.metadata_json, ?) = ? ORDER BY s.id",
-        (prepared.id, f"$.source.{COPY_OF}", prepared.id),
+    everyone = places.values()
+    names = {mark[:2] for mark in own}
+    ways: tuple[Callable[[_Stored], bool], ...] = (
+        lambda one: one.path == prepared.path,
+        lambda one: not one.there and one.ever <= own,
+        lambda one: one.there and own <= one.now,
+        lambda one: not one.there and own <= one.ever,
+        # A message was edited, and the path changed.
+        lambda one: not one.there and len(one.ever) > 1 and {m[:2] for m in one.ever} <= names,
+        # The only file went elsewhere, and was rewound there.
+        lambda one: not one.there and len(everyone) == 1,
     )
-    return [(copy, path, bool(user)) for copy, path, user in rows if is_there(connection, path)]
+    return next((one for way in ways for one in everyone if way(one)), None)
+
+
+def _is_before(one: frozenset[_Mark], other: frozenset[_Mark]) -> bool:
+    """Return which of two files that diverged takes the place of the session.
+
+    It is the one whose messages went on earlier where the two part. Appending to either
+    does not change that.
+    """
+    return min(one ^ other, key=_order) in one
+
+
+def _branch(own: frozenset[_Mark], other: frozenset[_Mark]) -> str:
+    """Return what names a copy: the first message that the file that goes before it lacks.
+
+    The text counts only where the place and time of the message do not tell it apart: an answer
+    that is being written is one message.
+    """
+    name, at, text = min(own - other, key=_order)
+    if any(mark[:2] == (name, at) for mark in other):
+        said = orjson.dumps([name, at, text.encode("utf-8", "replace").decode()])
+    else:
+        said = orjson.dumps([name.encode("utf-8", "replace").decode(), at])
+    return hashlib.blake2b(said, digest_size=12).hexdigest()
+
+
+def _order(mark: _Mark) -> tuple[int, str, str]:
+    name, at, text = mark
+    return at, name, text
+
+
+def _places(connection: Connection, session_id: str) -> dict[str, _Stored]:
+    """Return what is stored of the files that claim to be a session, by branch."""
+    found = {}
+    for one in (session_id, *copies_of(connection, session_id)):
+        (text,) = connection.execute(
+            "SELECT metadata_json FROM chat_sessions WHERE id = ?", (one,)
+        ).fetchone()
+        metadata = orjson.loads(text)
+        source = metadata["source"]
+        branch = "" if one == session_id else branch_of(source)
+        found[branch] = _Stored(
+            one, branch, source["path"], is_there(connection, source["path"]),
+            frozenset(_stored_marks(connection, one, with_gone=True)),
+            frozenset(_stored_marks(connection, one)), "user" in metadata,
+        )  # fmt: skip
+    return found
+
+
+def _at(prepared: PreparedSession, places: dict[str, _Stored], branch: str) -> PreparedSession:
+    """Return a session as it is written at a place: itself, or a copy."""
+    return _copy(prepared, places[""].ever, branch) if branch else prepared
+
+
+def _displaced(
+    connection: Connection, prepared: PreparedSession, place: _Stored, own: frozenset[_Mark]
+) -> PreparedSession:
+    """Return what is stored at a place as the copy beside a file that takes the place.
+
+    Args:
+        connection: In a transaction.
+        prepared: The session as the file has it.
+        place: The place that it takes.
+        own: Its messages.
+    """
+    stored = _stored_session(connection, prepared, place)
+    shared = own if not place.branch else frozenset(
+        _stored_marks(connection, prepared.id, with_gone=True)
+    )
+    return _copy(stored, shared, _branch(place.now, own))
 
 
 def copies_of(connection: Connection, session_id: str) -> list[str]:
@@ -140,36 +234,40 @@ def copies_of(connection: Connection, session_id: str) -> list[str]:
 
 
 def _stored_session(
-    connection: Connection, prepared: PreparedSession, path: str
+    connection: Connection, prepared: PreparedSession, place: _Stored
 ) -> PreparedSession:
-    """Return a session's stored rows, as they were read from another file.
+    """Return the stored rows of a session or copy, as they were read from another file.
 
     Args:
         connection: In a transaction.
         prepared: The same session as another file has it.
-        path: The file that the stored rows are of.
+        place: What the stored rows are of.
     """
     agent, workspace, model, text, *totals = connection.execute(
         f"SELECT agent, workspace_root, model_json, metadata_json, {', '.join(Rollups._fields)},"
         " created_at, updated_at FROM chat_sessions WHERE id = ?",
-        (prepared.id,),
+        (place.id,),
     ).fetchone()
     metadata = {key: value for key, value in orjson.loads(text).items() if key != "user"}
     messages = connection.execute(
         "SELECT id, session_id, role, metadata_json, created_at, updated_at FROM chat_messages"
         " WHERE session_id = ? ORDER BY created_at, id",
-        (prepared.id,),
+        (place.id,),
     ).fetchall()
+    if place.branch:
+        messages = [(*row[:3], _without_inheriting(row[3]), *row[4:]) for row in messages]
+        if isinstance(title := metadata.get("title"), str):
+            metadata["title"] = title.removesuffix(_COPY)
     sources = [orjson.loads(row[3])["source"] for row in messages]
     blocks = connection.execute(
         "SELECT first, count, checksum, body FROM original_records WHERE session_id = ?"
         " ORDER BY first",
-        (prepared.id,),
+        (place.id,),
     ).fetchall()
     lineage = metadata.get("lineage") or {}
     return replace(
         prepared,
-        path=path, agent=agent, workspace_root=workspace, model_json=model, metadata=metadata,
+        path=place.path, agent=agent, workspace_root=workspace, model_json=model, metadata=metadata,
         rollups=Rollups(*totals[:7]), created_at=totals[7], updated_at=totals[8],
         archived_at=None, parent_id=None, parent_message=None, lineage_kind=lineage.get("kind"),
         messages=messages,
@@ -182,12 +280,12 @@ def _stored_session(
             'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id,'
             " tool_state, created_at, updated_at FROM chat_parts WHERE session_id = ?"
             ' ORDER BY message_id, "index"',
-            (prepared.id,),
+            (place.id,),
         ).fetchall(),
         refs=connection.execute(
             "SELECT message_id, records_json FROM record_refs WHERE message_id IN"
             " (SELECT id FROM chat_messages WHERE session_id = ?)",
-            (prepared.id,),
+            (place.id,),
         ).fetchall(),
         blocks=[Block(first, count, checksum, None, body)
                 for first, count, checksum, body in blocks],
@@ -195,7 +293,7 @@ def _stored_session(
     )  # fmt: skip
 
 
-def _is_preferred(connection: Connection, prepared: PreparedSession, path: str) -> bool:
+def _is_preferred(connection: Connection, prepared: PreparedSession, place: _Stored) -> bool:
     """Return whether this file, not the stored one, should be the session's file.
 
     The messages are the same, but one file may be truncated within the last answer. Of equal
@@ -204,44 +302,13 @@ def _is_preferred(connection: Connection, prepared: PreparedSession, path: str) 
     parts, tokens = connection.execute(
         "SELECT (SELECT count(*) FROM chat_parts p WHERE p.session_id = s.id), s.total_tokens"
         " FROM chat_sessions s WHERE s.id = ?",
-        (prepared.id,),
+        (place.id,),
     ).fetchone()
     own = len(prepared.parts), prepared.rollups[5]
     if own != (parts, tokens):
         return own > (parts, tokens)
     named = is_named_as_copy(prepared.path), *name_order(prepared.path)
-    return named < (is_named_as_copy(path), *name_order(path))
-
-
-def _name(prepared: PreparedSession, found_at: str) -> str:
-    return f"{prepared.metadata['source']['id']}\0{found_at}"
-
-
-def _found_at(connection: Connection, prepared: PreparedSession) -> str | None:
-    """Return the first path of a file that is stored as a copy; None if it is not.
-
-    The copy's ids are derived from that path. A moved file, or another copy of one that is gone,
-    is recognized by its messages.
-    """
-    name = derived_session_id(prepared.kind, _name(prepared, prepared.path))
-    if connection.execute("SELECT 1 FROM chat_sessions WHERE id = ?", (name,)).fetchone():
-        return prepared.path
-    copies = connection.execute(
-        "SELECT s.id, json_extract(s.metadata_json, '$.source') FROM session_links l"
-        " JOIN chat_sessions s ON s.id = l.session_id WHERE l.parent_id = ?"
-        " AND json_extract(s.metadata_json, ?) = ? ORDER BY s.id",
-        (prepared.id, f"$.source.{COPY_OF}", prepared.id),
-    ).fetchall()
-    for copy, text in copies:
-        source = orjson.loads(text)
-        path, found_at = source["path"], source.get(FOUND_AT) or source["path"]
-        if path == prepared.path:
-            return str(found_at)
-        if is_there(connection, path):
-            continue
-        if frozenset(_stored_marks(connection, copy)) <= frozenset(_marks(prepared)):
-            return str(found_at)
-    return None
+    return named < (is_named_as_copy(place.path), *name_order(place.path))
 
 
 def _stored_marks(
@@ -307,11 +374,9 @@ def _texts(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def _copy(
-    prepared: PreparedSession, stored: frozenset[_Mark], found_at: str
-) -> PreparedSession:
-    """Return a session as a fork of the stored one, with ids derived from its path."""
-    naming = _name(prepared, found_at)
+def _copy(prepared: PreparedSession, stored: frozenset[_Mark], branch: str) -> PreparedSession:
+    """Return a session as a fork of the stored one, with ids derived from its branch."""
+    naming = branch_naming(prepared.metadata["source"]["id"], branch)
     session_id = derived_session_id(prepared.kind, naming)
     ids: dict[str, str] = {}
     tails: dict[str, str] = {}
@@ -333,7 +398,7 @@ def _copy(
     return replace(
         prepared,
         id=session_id,
-        metadata=_metadata(prepared, shared is not None, found_at),
+        metadata=_metadata(prepared, shared is not None, branch),
         messages=messages,
         parts=[_part(row, session_id, ids, tails) for row in prepared.parts],
         refs=[(ids[message], records) for message, records in prepared.refs],
@@ -342,13 +407,15 @@ def _copy(
     )
 
 
-def _metadata(prepared: PreparedSession, is_fork: bool, found_at: str) -> dict[str, Any]:
+_COPY = " (copy)"
+"""What the title of a copy ends with."""
+
+
+def _metadata(prepared: PreparedSession, is_fork: bool, branch: str) -> dict[str, Any]:
     metadata = dict(prepared.metadata)
-    metadata["source"] = {**metadata["source"], COPY_OF: prepared.id}
-    if found_at != prepared.path:
-        metadata["source"][FOUND_AT] = found_at
+    metadata["source"] = {**metadata["source"], COPY_OF: prepared.id, BRANCH: branch}
     if isinstance(title := metadata.get("title"), str):
-        metadata["title"] = f"{title} (copy)"
+        metadata["title"] = title + _COPY
     if prepared.lineage_kind != "subagent":
         kind = "fork" if is_fork else "unknown"
         metadata["lineage"] = {"kind": kind, "parent_source_id": metadata["source"]["id"]}
@@ -365,6 +432,15 @@ def _lineage(prepared: PreparedSession, shared: str | None) -> dict[str, Any]:
 def _inheriting(metadata_json: str, name: str) -> str:
     metadata = orjson.loads(metadata_json)
     metadata["source"] = {**metadata["source"], "inherited_from": name}
+    return json_text(metadata)
+
+
+def _without_inheriting(metadata_json: str) -> str:
+    """Return what ``_inheriting`` was given."""
+    metadata = orjson.loads(metadata_json)
+    source = metadata["source"]
+    if source.get("inherited_from") == source["id"]:
+        del source["inherited_from"]
     return json_text(metadata)
 
 

@@ -113,7 +113,7 @@ def write_prepared(
     if chosen is None:
         return Written(prepared.id, skipped="all of it was read from another file")
     if chosen.displaced is not None:
-        return _write_displacing(database, prepared, chosen.displaced, clock, keep_gone)
+        return _write_displacing(database, chosen.session, chosen.displaced, clock, keep_gone)
     if chosen.session is not prepared:
         prepared, before = chosen.session, None
         reason = _forgotten(database, prepared)

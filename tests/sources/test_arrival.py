@@ -232,7 +232,6 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
     assert tried > 1
 
 
-@pytest.mark.parametrize("place", [*SAMPLES, *FAMILIES], ids=_name, indirect=True)
 def test_a_moved_home_keeps_its_sessions(place: Place, databases: Any) -> None:
     database, folder = databases("library"), place.away.parent
     before = shown(synced(database, place))

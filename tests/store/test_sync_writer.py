@@ -535,6 +535,7 @@ class TestTwoFilesOfOneSession:
         ).fetchall()  # fmt: skip
         metadata = json.loads(text)
         assert metadata["title"] == "T (copy)"
+        assert len(metadata["source"].pop("copy_branch")) == 24
         assert metadata["source"] == {
             "kind": "fake", "id": "one", "path": other, "copy_of": first
         }  # fmt: skip
