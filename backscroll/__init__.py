@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Change,
         Config,
         Database,
+        Event,
         Form,
         Hit,
         Hits,
@@ -54,10 +55,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BackscrollError", "Change", "Config", "Database", "Form", "Hit", "Hits", "IdMinter", "Invalid",
-    "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused",
-    "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store", "StoreError",
-    "UIMessage", "Watch",
+    "BackscrollError", "Change", "Config", "Database", "Event", "Form", "Hit", "Hits", "IdMinter",
+    "Invalid", "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder",
+    "Refused", "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store",
+    "StoreError", "UIMessage", "Watch",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from store.engine.database import Database, Form, open_database
     from store.engine.opening import open_target, recognise
     from store.errors import BackscrollError, Invalid, NotFound, Refused, StoreError
+    from store.events.reading import Event
     from store.ids import IdMinter
     from store.models import Model, PermissionRule, Session, UIMessage
     from store.queries.sessions import SessionFilter
@@ -37,6 +38,7 @@ _HOMES = {
     "store.config": ("Config", "load_config"),
     "store.engine.database": ("Database", "Form", "open_database"),
     "store.errors": ("BackscrollError", "Invalid", "NotFound", "Refused", "StoreError"),
+    "store.events.reading": ("Event",),
     "store.ids": ("IdMinter",),
     "store.models": ("Model", "PermissionRule", "Session", "UIMessage"),
     "store.engine.opening": ("open_target", "recognise"),
@@ -52,10 +54,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BackscrollError", "Change", "Config", "Database", "Form", "Hit", "Hits", "IdMinter", "Invalid",
-    "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused",
-    "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store", "StoreError",
-    "UIMessage", "Watch",
+    "BackscrollError", "Change", "Config", "Database", "Event", "Form", "Hit", "Hits", "IdMinter",
+    "Invalid", "MessageRow", "Model", "NotFound", "PartRow", "PermissionRule", "Recorder",
+    "Refused", "SavePolicy", "Session", "SessionFilter", "SessionRow", "Spent", "Store",
+    "StoreError", "UIMessage", "Watch",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

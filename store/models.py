@@ -164,6 +164,21 @@ def limit_of(value: object) -> int:
     return min(value, 2**31)
 
 
+def whole_number(what: str, value: object) -> int:
+    """Return a whole number that is not negative.
+
+    Args:
+        what: The name of the argument.
+        value: What was given.
+
+    Raises:
+        Invalid: It is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise Invalid(f"{what} must be a whole number from 0 on")
+    return value
+
+
 def _rules(text: str) -> list[PermissionRule]:
     try:
         found = loads(text)

@@ -18,7 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,11 +33,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from store.engine.async_database import AsyncDatabase
-from store.errors import Invalid, Refused, StoreError
+from store.errors import BackscrollError, Invalid, Refused, StoreError
 from store.system.clock import Clock, system_clock
 
 if TYPE_CHECKING:
     from store.engine.database import Database
+    from store.events.reading import Event
     from store.models import Model, PermissionRule, Session, UIMessage
     from store.queries.sessions import SessionFilter
     from store.recorder.part_list import SdkVersion
@@ -466,6 +474,49 @@ class Store(AsyncDatabase):
 
     def _forget_watch(self, watch: Watch) -> None:
         self._watches -= {watch}
+
+    async def events(
+        self, session: str | Session | None = None, *, after: int = 0, follow: bool = False,
+        every: float = 0.1,
+    ) -> AsyncIterator[Event]:
+        """Yield the events of the event log: ``async for event in store.events(session)``.
+
+        Args:
+            session: The session, also one that was deleted; None for all.
+            after: The ``seq`` of the last event that is known, 0 for none; of all sessions
+                its ``id``.
+            follow: Go on with what comes, until the store closes.
+            every: Seconds between two looks at the file.
+
+        Raises:
+            NotFound: The store has no such session.
+            Refused: It has no event log.
+        """
+        await _imported("store.events.paging", "store.models")
+        from store.events.paging import page_of
+        from store.models import whole_number
+
+        if every <= 0:
+            raise Invalid("every must be more than 0 seconds")
+        after, name = whole_number("after", after), self._name(session)
+        pulse: tuple[int, int] | None = None
+        while True:
+            try:
+                now = await self.pulse()
+                found = [] if now == pulse else await self.read(page_of, name, after)
+            except BackscrollError:
+                if self.closed and follow:
+                    return
+                raise
+            for event in found:
+                yield event
+            if found:
+                after = found[-1].id if name is None else found[-1].seq
+            elif follow:
+                pulse = now
+                await asyncio.sleep(every)
+            else:
+                return
 
     async def write(
         self, change: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ import pytest
 
 from backscroll import Store
 from store.adapters.openai_agents import BackscrollSession
+from store.engine.database import open_database
+from store.events.log import switch_on
+from store.events.rebuilding import differing
 from tests.store.making import contract
 
 agents: Any = import_module("agents")
@@ -26,10 +31,17 @@ ANSWER: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(params=["own", "contract"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture(params=["own", "contract", "own with a log"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     found = tmp_path / "s.db"
-    return contract(found) if request.param == "contract" else found
+    if request.param != "own with a log":
+        yield contract(found) if request.param == "contract" else found
+        return
+    with contextlib.closing(open_database(found, create=True)) as database:
+        switch_on(database)
+        yield found
+        assert differing(database) == []
+        assert database.connection.execute("SELECT count(*) > 9 FROM events").fetchone() == (1,)
 
 
 async def test_items_come_back_as_they_were_added(path: Path) -> None:

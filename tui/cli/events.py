@@ -27,11 +27,11 @@ from typing import Any
 from store.config import load_config
 from store.engine.database import Database
 from store.engine.opening import open_target
-from store.errors import NotFound, Refused
+from store.errors import Refused
 from store.events.log import log_state, require_events, require_own, switch_off, switch_on
-from store.events.reading import Event, events_of, events_of_all, has_events_of, newest_event
+from store.events.paging import session_with_events
+from store.events.reading import Event, events_of, events_of_all, newest_event
 from store.events.trimming import Bounds, bounds_of, log_size, trim
-from store.queries.sessions import resolve
 from store.system.locations import library_path
 from store.text import figures
 from store.text.stored_json import DamagedJson, loads
@@ -147,7 +147,7 @@ def _print_events(options: argparse.Namespace) -> int:
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         require_events(database)
-        session = None if options.session is None else _session(database, options.session)
+        session = options.session and session_with_events(database, options.session)
         after = options.after if session is not None else newest_event(database)
         printer = Printer()
         if session is not None:
@@ -156,16 +156,6 @@ def _print_events(options: argparse.Namespace) -> int:
         with contextlib.suppress(KeyboardInterrupt):
             _follow(options, printer, session, after)
     return 0
-
-
-def _session(database: Database, name: str) -> str:
-    """Return the id of a session, also of one that is no longer there but has events."""
-    try:
-        return resolve(database, name).id
-    except NotFound:
-        if not has_events_of(database, name):
-            raise
-        return name
 
 
 def _follow(

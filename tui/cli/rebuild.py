@@ -1,8 +1,9 @@
 """Make a fresh store of the event log alone, and compare it with the store's rows.
 
-The new store has the sessions, messages and parts, row for row, and nothing else: no files of
-agents, no original records, no log. FILE must not exist; it gets its name when it is whole. The
-exit code is 1 if a session is not as the store has it; `backscroll doctor --fix` mends the log.
+The new store has the sessions, messages and parts, row for row, and nothing else: no original
+records, no attachments, nothing to undo, no log. FILE must not exist; it gets its name when it is
+whole. The exit code is 1 if a session is not as the store has it; `backscroll doctor --fix` mends
+the log.
 
 The log must be on: `backscroll events --on`.
 
@@ -52,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
             figures.count_of(made.rows[f"chat_{word}s"], word)
             for word in ("session", "message", "part"))
         printer.line(printer.paint(f"{counts} written to {home_path(str(made.path))}"))
+        note("Original records, attachments and what undo keeps are not in the log: keep a backup.")
     if made.differing:
         some = ", ".join(made.differing[:3])
         note(f"backscroll: {len(made.differing):,} sessions are not as the store has them ({some});"

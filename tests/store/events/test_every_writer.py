@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from store.engine.database import Database, in_transaction, open_database
-from store.errors import BackscrollError
+from store.errors import BackscrollError, Invalid, NotFound, Refused
 from store.events.log import switch_on
 from store.events.rebuilding import differing, rebuild
 from store.exports.files import prepare
@@ -211,3 +212,39 @@ async def test_the_public_store(tmp_path: Path) -> None:
         assert differing(db) == []
         kinds = {row[0] for row in db.connection.execute("SELECT kind FROM events")}
         assert {"run.aborted", "session.archived", "session.deleted"} <= kinds
+
+
+async def test_events_of_the_public_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.events.paging.MOST_EVENTS", 3)
+    path = tmp_path / "library.db"
+    async with Store.open(path, create=True) as store:
+        made = await store.create_session("agent")
+        with pytest.raises(Refused, match="events --on"):
+            await anext(store.events(made))
+        with contextlib.closing(open_database(path)) as db:
+            switch_on(db)
+        with pytest.raises(NotFound):
+            await anext(store.events("nothing"))
+        for odd in (-1, "1", True, 1 << 63):
+            with pytest.raises(Invalid):
+                await anext(store.events(made, after=cast(int, odd)))
+        for number in range(5):
+            await store.rename(made, f"title {number}")
+        found = [event async for event in store.events(made)]
+        assert [event.seq for event in found] == [1, 2, 3, 4, 5, 6]
+        assert [event.seq async for event in store.events(made.id, after=4)] == [5, 6]
+        assert [event async for event in store.events(made, after=99)] == []
+        other = await store.create_session("agent")
+        follower = store.events(after=found[-1].id, follow=True, every=0.001)
+        assert (await anext(follower)).session_id == other.id
+        coming = asyncio.ensure_future(anext(follower))
+        async with await Store.open(path) as another:
+            await another.delete(made)
+        assert (await coming).kind == "session.deleted"
+        assert [event.kind async for event in store.events(made.id, after=6)] == [
+            "session.deleted"]
+        coming = asyncio.ensure_future(anext(follower))
+    with pytest.raises(StopAsyncIteration):
+        await coming
