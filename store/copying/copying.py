@@ -86,7 +86,7 @@ def copy_sessions(
 
     Args:
         source: The store that has them, of any form and engine.
-        target: A store of ours, open for writing.
+        target: A Backscroll store, open for writing.
         session_ids: The sessions.
         replace: Whether a session that is there with other rows gets those of the source.
         masking: What is masked in all texts; None for nothing.

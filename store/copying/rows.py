@@ -39,7 +39,7 @@ class Table(NamedTuple):
         key: The columns that name a row, by their places.
         where: Which rows are a session's; the session's id is bound.
         blob: The place of a column with bytes; None where there is none.
-        own: Whether only a store of ours has it.
+        own: Whether only a Backscroll store has it.
     """
 
     name: str
@@ -144,7 +144,7 @@ def _key(table: Table, row: Values) -> Values:
 def read_rows(db: Database, session_id: str) -> SessionRows | None:
     """Return a session with all that belongs to it; None if it is not in the store.
 
-    What only a host's tables have columns for is in the metadata then, as in a store of ours.
+    What only a host's tables have columns for is in the metadata then, as in a Backscroll store.
 
     Args:
         db: The store.
@@ -201,7 +201,7 @@ _DEFAULTS = {
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read",
                      "cache_write", "total_tokens"), 0),
 }  # fmt: skip
-"""What a store of ours has where a host's table has NULL."""
+"""What a Backscroll store has where a host's table has NULL."""
 _COST = REQUIRED_COLUMNS[SESSIONS].index("cost_usd")
 
 
@@ -248,7 +248,7 @@ def _prompts(db: Database, messages: Iterable[Values]) -> dict[str, str]:
 
 
 def stored_stamps(db: Database, session_id: str) -> Stamps | None:
-    """Return the hash of each row of a session in a store of ours; None if it is not there.
+    """Return the hash of each row of a session in a Backscroll store; None if it is not there.
 
     Args:
         db: The store; a server hashes its rows itself.
@@ -328,7 +328,7 @@ def put(
     """Write a session so that a store has these rows of it, and verify them.
 
     Args:
-        db: A store of ours, in a transaction.
+        db: A Backscroll store, in a transaction.
         rows: The session, ``fitted`` to it.
         before: What it has of the session, by ``stored_stamps``.
         kept: Ids of messages and parts that stay although they are not among the rows.

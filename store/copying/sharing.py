@@ -83,6 +83,11 @@ class Shared:
     failed: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the team's store has everything that was to be brought."""
+        return not (self.failed or self.stopped)
+
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "done"}

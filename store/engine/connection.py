@@ -7,8 +7,11 @@ Errors are those of ``sqlite3``, with its result codes.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
+
+from store.engine.dialect import SQLITE, Dialect
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values by position for ``?``, by name for ``$1`` or ``:name``."""
@@ -39,6 +42,14 @@ class Cursor(Protocol):
 
     def close(self) -> None:
         """Leave the rows that are left."""
+
+
+def dialect_of(connection: Connection) -> Dialect:
+    """Return the words of a connection's engine, for functions that have no ``Database``."""
+    if isinstance(connection, sqlite3.Connection):
+        return SQLITE
+    found: Dialect = connection.sql  # type: ignore[attr-defined]
+    return found
 
 
 class Connection(Protocol):

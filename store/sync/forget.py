@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from store.engine.connection import Connection
 from store.engine.database import Database
 from store.errors import NotFound, Refused, StoreError
 from store.sync.links import relink_children
@@ -39,7 +38,7 @@ def forget(
             names: the sessions are gone from the store then.
     """
     if database.form.name != "own":
-        raise Refused(f"{database.path} belongs to another program: its sessions stay")
+        raise Refused(f"{database.name} belongs to another program: its sessions stay")
     chosen = list(dict.fromkeys(session_ids))
     return forget_chosen(database, lambda: chosen, clock=clock)
 
@@ -65,15 +64,17 @@ def forget_chosen(
     from store.verbs.log import drop_kept
 
     connection = database.connection
-    connection.execute("PRAGMA secure_delete = ON")
+    if database.server is None:
+        connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection, database.path):
         family = _with_subagents(database, choose())
         now = clock()
         connection.executemany(
-            "INSERT OR IGNORE INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)",
+            "INSERT INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)"
+            " ON CONFLICT DO NOTHING",
             ((session_id, now) for session_id in family),
         )
-        _delete_facts(connection, family)
+        _delete_facts(database, family)
         delete_sessions(database, family)
         connection.executemany(
             "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
@@ -84,8 +85,9 @@ def forget_chosen(
             orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)
         trim_changes(database)
-    if family:
+    if family and database.server is None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if family:
         take_out(database, family)
     return family
 
@@ -104,6 +106,8 @@ def take_out(database: Database, session_ids: Sequence[str]) -> None:
     from store.stats import forgetting as in_statistics
 
     _delete_pictures()
+    if database.server is not None:
+        return  # Nothing else is kept beside it.
     in_statistics.forget(database.path, session_ids)
     in_index.forget(database.path, session_ids)
 
@@ -126,13 +130,13 @@ def _delete_pictures() -> None:
             " screen and may show a text that was forgotten: delete it yourself") from error
 
 
-def _delete_facts(connection: Connection, session_ids: Sequence[str]) -> None:
+def _delete_facts(database: Database, session_ids: Sequence[str]) -> None:
     """Delete the facts about sessions, which can contain parts of their text."""
+    kind, name = database.form.source_kind("s"), database.form.source_id("s")
     for session_id in session_ids:
-        connection.execute(
-            "DELETE FROM unit_facts WHERE (kind, session) IN (SELECT "
-            "json_extract(metadata_json, '$.source.kind'), "
-            "json_extract(metadata_json, '$.source.id') FROM chat_sessions WHERE id = ?)",
+        database.connection.execute(
+            f"DELETE FROM unit_facts WHERE (kind, session) IN (SELECT {kind}, {name}"
+            " FROM chat_sessions s WHERE s.id = ?)",
             (session_id,),
         )
 
@@ -147,12 +151,12 @@ def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
         How many of them existed.
     """
     connection = database.connection
+    digest_of = database.form.fact("m", "system_prompt_digest")
     prompts = {
         row[0]
         for session_id in session_ids
         for row in connection.execute(
-            "SELECT DISTINCT json_extract(metadata_json, '$.system_prompt_digest') "
-            "FROM chat_messages WHERE session_id = ?",
+            f"SELECT DISTINCT {digest_of} FROM chat_messages m WHERE m.session_id = ?",
             (session_id,),
         )
         if row[0] is not None
@@ -165,7 +169,7 @@ def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
     for digest in prompts:
         connection.execute(
             "DELETE FROM system_prompts WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM "
-            "chat_messages WHERE json_extract(metadata_json, '$.system_prompt_digest') = ?)",
+            f"chat_messages m WHERE {digest_of} = ?)",
             (digest, digest),
         )
     return count
@@ -186,8 +190,8 @@ def _with_subagents(database: Database, session_ids: list[str]) -> list[str]:
             family.extend(one for one in kept if one not in family)
     for parent in family:
         children = connection.execute(
-            "SELECT id FROM chat_sessions WHERE parent_id = ? "
-            "AND json_extract(metadata_json, '$.lineage.kind') = 'subagent' ORDER BY id",
+            "SELECT s.id FROM chat_sessions s WHERE s.parent_id = ?"
+            f" AND {database.form.fact('s', 'lineage.kind')} = 'subagent' ORDER BY s.id",
             (parent,),
         )
         # The list grows during iteration: subagents have subagents.

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 import orjson
 
-from store.engine.connection import Connection
+from store.engine.connection import Connection, dialect_of
 from store.engine.database import Database
 from store.exports.noting import note_imported
 from store.ids import derived_session_id
@@ -369,10 +369,11 @@ def follow_moved(
 def _relink(
     connection: Connection, child_id: str, parent_id: str, parent_message: str | None
 ) -> list[str] | None:
+    sql = dialect_of(connection)
+    original_of = sql.fact("m.metadata_json", "source.inherited_from")
     copies = connection.execute(
-        "SELECT id, metadata_json, json_extract(metadata_json, '$.source.inherited_from') "
-        "FROM chat_messages WHERE session_id = ? "
-        "AND json_extract(metadata_json, '$.source.inherited_from') IS NOT NULL",
+        f"SELECT m.id, m.metadata_json, {original_of} FROM chat_messages m"
+        f" WHERE m.session_id = ? AND {original_of} IS NOT NULL",
         (child_id,),
     ).fetchall()
     (created_at,) = connection.execute(
@@ -385,8 +386,8 @@ def _relink(
         (int(links.pending), child_id, int(links.pending)),
     )
     moved = connection.execute(
-        "UPDATE chat_sessions SET parent_id = ?, parent_message_id = ? "
-        "WHERE id = ? AND (parent_id, parent_message_id) IS NOT (?, ?)",
+        "UPDATE chat_sessions SET parent_id = ?, parent_message_id = ?"
+        f" WHERE id = ? AND (parent_id, parent_message_id) {sql.other} (?, ?)",
         (links.parent_id, links.parent_message_id, child_id,
          links.parent_id, links.parent_message_id),
     ).rowcount  # fmt: skip
@@ -451,9 +452,9 @@ def _look_up(
         return Links(pending=True)
     found: dict[str, str] = {}
     if wanted:
+        name_of = dialect_of(connection).fact("m.metadata_json", "source.id")
         rows = connection.execute(
-            "SELECT json_extract(metadata_json, '$.source.id'), id FROM chat_messages "
-            "WHERE session_id = ?",
+            f"SELECT {name_of}, m.id FROM chat_messages m WHERE m.session_id = ?",
             (parent_id,),
         )
         # An exported file names a message without a source by its id in the store.

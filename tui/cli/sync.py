@@ -7,6 +7,14 @@ Sources are never written. Ctrl+C stops it; what was read is kept.
 --watch keeps reading what agents write, until Ctrl+C. A store has one watcher at a time: a second
 one waits and takes over when the first ends.
 
+--store postgresql://... brings your sessions to the store of a team: first into your own library,
+as without it, then what changed there to the server, with [team] owner of the config as its owner.
+Keys, tokens, passwords and what [masks] names are masked before anything leaves this machine;
+--no-mask keeps them. A session that another person has brought, too, is there once for each of
+you. What others change there (titles, tags, the archive, rewinds) stays. What is removed here
+stays there; `backscroll forget --store URL` removes it. If the server is gone, your library has
+everything, and the next run goes on; with --watch that is as soon as the server is back.
+
 At the end the search index is brought up to date, for ten seconds at most, with --watch after each
 change; this may be stopped at any time too. The browser and the next sync go on with it, and what
 is not in it yet is searched row by row.
@@ -15,9 +23,11 @@ The exit code is 1 if a place exists and nothing could be read from it, or if a 
 named cannot be read whole.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
-"seconds", "unreadable": ["PATH REASON", ...]}; units are the files that were listed, read
-those that changed, new and updated count sessions. With --watch it prints one object per
-line, each with an "event": "summary" with those fields, "watching" or "standby", then
+"seconds", "unreadable": ["PATH REASON", ...]}, with a server also "shared": {"total", "new",
+"updated", "unchanged", "skipped": {id: reason}, "failed": {id: reason}, "stopped"}; units are the
+files that were listed, read those that changed, new and updated count sessions. With --watch it
+prints one object per line, each with an "event": "summary" with those fields, "watching" or
+"standby", {"event": "shared"} with those of "shared" where something was brought to a server, then
 {"event": "synced", "synced", "session", "at"} for each commit (number of changed sessions, the
 id of one, epoch ms), {"event": "activity", "session", "state", "at"} when the activity of a
 running session changes (null when it ends), {"event": "server", "server", "reason", "since"} when
@@ -34,8 +44,9 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from store.engine.opening import NO_SERVER_STORE, as_path
+from store.engine.opening import as_path
 from store.engine.server_url import Root, ServerUrl, as_root
 from store.errors import StoreError
 from store.search.index.reading import open_index
@@ -56,10 +67,14 @@ from store.text import figures
 from store.upkeep.process import Indexed, UpkeepStandby, UpkeepTrouble, start_upkeep
 from tui.cli.output import Printer, UsageError, note, print_json
 
+if TYPE_CHECKING:
+    from tui.cli.team import Team
+
 EXAMPLES = (
     ("backscroll sync", "all agents, in their usual places"),
     ("backscroll sync codex ~/backup/.claude", "one agent, and a copy of another's folder"),
     ("backscroll sync --watch", "keep reading until Ctrl+C"),
+    ("backscroll sync --store postgresql://db.example/team", "and bring it to your team's store"),
 )
 
 
@@ -72,37 +87,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="what to read")
     parser.add_argument("--watch", action="store_true", help="keep following changes")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument(
+        "--no-mask", action="store_true", help="with a server: keep keys, tokens and passwords")
 
 
 def run(options: argparse.Namespace) -> int:
     """Sync once, or with ``--watch`` keep syncing."""
     path = as_path(options.store or library_path())
+    team: Team | None = None
     if path is None:
-        raise StoreError(NO_SERVER_STORE)
+        # Only here: what is masked takes a while to load.
+        from tui.cli.team import Team
+
+        path = library_path()
+        team = Team(str(options.store), path, mask=not options.no_mask)
     kinds, roots = _sorted_out(options.sources)
     for root in roots:
         if isinstance(root, ServerUrl) and root.left_out:
             note(f"{root}: {root.left_out}")
     if options.watch:
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_watch(path, roots, kinds, as_json=options.json))
+            asyncio.run(_watch(path, roots, kinds, as_json=options.json, team=team))
         return 0
     summary = asyncio.run(_sync(path, roots, kinds))
     if summary is None:
         note("Stopped. What was read is kept.")
         return 1
-    if options.json:
-        print_json(summary.as_dict())
-    else:
+    if not options.json:
         printer = Printer()
         printer.line(printer.paint(_sentence(summary)))
+        sys.stdout.flush()
+    shared = team.share_shown() if team is not None else None
+    if options.json:
+        print_json(summary.as_dict() | ({} if shared is None else {"shared": shared.as_dict()}))
+    elif shared is not None and team is not None:
+        printer.line(printer.paint(team.sentence(shared)))
     for place in summary.unreadable:
         note(place)
     if summary.problems:
-        store = f" --store {shlex.quote(options.store)}" if options.store else ""
+        store = f" --store {shlex.quote(options.store)}" if options.store and not team else ""
         count = figures.count_of(summary.problems, "problem")
         note(f"{count}; see: backscroll sources --problems{store}")
-    return 1 if summary.unreadable else 0
+    return 1 if summary.unreadable or (shared is not None and not shared.is_whole) else 0
 
 
 def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
@@ -189,11 +215,16 @@ async def _keep_index(path: Path) -> None:
         await process.stop()
 
 
-async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bool) -> None:
+async def _watch(
+    path: Path, roots: list[Root], kinds: list[str], *, as_json: bool, team: Team | None
+) -> None:
     process = await start_sync(path, roots, kinds=kinds, watch=True)
     printer, indexing, last = Printer(), None, ""
+    sharing = None if team is None else asyncio.ensure_future(team.keep_sharing(as_json=as_json))
     try:
         async for event in process.events():
+            if team is not None and isinstance(event, Summary | Synced):
+                team.changed.set()
             if indexing is None and path.exists():
                 indexing = asyncio.ensure_future(_keep_index(path))
             if isinstance(event, Progress):
@@ -216,9 +247,10 @@ async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bo
         await process.stop()
         raise
     finally:
-        if indexing is not None:
-            indexing.cancel()
-            await asyncio.wait([indexing])
+        for running in (indexing, sharing):
+            if running is not None:
+                running.cancel()
+                await asyncio.wait([running])
 
 
 def _server_note(event: Server) -> str:

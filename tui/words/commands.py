@@ -11,6 +11,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "files": ("tui.cli.files", "show and save the files of a session as they were"),
     "export": ("tui.cli.export", "write a session as a page, Markdown, JSON or an agent's file"),
     "import": ("tui.cli.imports", "import exported sessions"),
+    "copy": ("tui.cli.copy", "copy sessions to another store, a file or on a server"),
     "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),
     "rewind": ("tui.cli.rewind", "hide the messages after one"),
     "restore": ("tui.cli.restore", "show the messages that a rewind hid"),

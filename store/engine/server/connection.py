@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from store.engine.connection import Parameters
+from store.engine.dialect import SQLITE, Dialect
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.login import Login, login_of
 from store.engine.server.statements import Turned, turned
@@ -145,6 +146,7 @@ class ServerConnection:
         url: The database.
         schemas: Names of the store's tables, and what they are called on the server.
         version: The server's major version.
+        sql: The words of its engine for the columns of the store; set when these are known.
         is_pooled: Whether a pooler may give each transaction another connection of the server.
         total_changes: How many rows it has written.
     """
@@ -160,6 +162,7 @@ class ServerConnection:
         """
         self.url = url
         self.schemas: Mapping[str, str] = {}
+        self.sql: Dialect = SQLITE
         self.total_changes = 0
         self._beside: sqlite3.Connection | None = None
         self._loop = asyncio.new_event_loop()

@@ -99,6 +99,7 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
             " `backscroll sync --store URL`, by a role that owns the tables, migrates it"))
     connection.schemas = names(tables.schema, ours=version is not None)
     form = _form(connection, tables, version)
+    connection.sql = form.sql
     refusal = _why_read_only(connection, tables, form)
     reason = refusal or (None if write else READING)
     path = _local(connection, tables.schema)

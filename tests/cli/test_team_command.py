@@ -1,0 +1,106 @@
+"""Sessions between stores from the command line: ``copy``, and ``sync`` to a team's server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from store.demo import make_demo
+from store.engine.opening import open_target
+from tests.cli.conftest import Run
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_server_store
+
+NOW = 1_795_900_000_000
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    return make_demo(tmp_path / "demo.db", lambda: NOW)
+
+
+def ids_in(path: Path) -> set[str]:
+    connection = sqlite3.connect(path)
+    found = {one for (one,) in connection.execute("SELECT id FROM chat_sessions")}
+    connection.close()
+    return found
+
+
+def test_copy_to_a_server_and_back(run: Run, demo: Path, tmp_path: Path, postgres: Server) -> None:
+    url, back = new_server_store(postgres), tmp_path / "back.db"
+    there = run("copy", demo, url, "--json").json
+    assert there["copied"] == there["total"] == len(ids_in(demo)) and not there["failed"]
+    again = run("copy", demo, url)
+    assert again.code == 0 and again.out.startswith("0 sessions copied, 21 already there")
+    found = run("copy", url, back, "--json").json
+    assert found["hashes"] == there["hashes"] and ids_in(back) == ids_in(demo)
+
+
+def test_some_sessions_by_name_or_query(run: Run, demo: Path, tmp_path: Path) -> None:
+    chosen = next(iter(ids_in(demo)))
+    assert run("copy", demo, tmp_path / "one.db", chosen).code == 0
+    assert chosen in ids_in(tmp_path / "one.db")
+    found = run("copy", demo, tmp_path / "some.db", "--query", "agent:codex", "--json").json
+    assert 0 < found["copied"] < len(ids_in(demo))
+    wrong = run("copy", demo, tmp_path / "x.db", chosen, "--query", "a")
+    assert wrong.code == 2 and not (tmp_path / "x.db").exists()
+
+
+def test_what_differs_is_named(run: Run, demo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    run("copy", demo, other)
+    connection = sqlite3.connect(other)
+    connection.execute("UPDATE chat_sessions SET agent = 'x' WHERE id = ?", (min(ids_in(demo)),))
+    connection.commit()
+    connection.close()
+    result = run("copy", demo, other)
+    assert result.code == 1 and "1 session there with other rows" in result.err
+    assert run("copy", demo, other, "--replace").code == 0
+    assert run("copy", demo, demo).code == 1
+
+
+def test_sync_brings_sessions_to_the_server(
+    run: Run, claude_home: Path, postgres: Server, home: Path
+) -> None:
+    url = new_server_store(postgres)
+    config = home / ".config" / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[team]\nowner = "Ada"\n')
+    result = run("sync", "--store", url, "--json")
+    assert result.code == 0
+    assert (result.json["new"], result.json["shared"]["new"]) == (1, 1)
+    (session,) = run("sessions", "--json", "--query", "owner:ada", "--store", url).json
+    assert session["metadata"]["owner"] == "Ada"
+    again = run("sync", "--store", url)
+    assert again.code == 0 and "0 new sessions and 0 changed brought to" in again.out
+    # Forgotten there, it does not come again.
+    gone = run("forget", session["id"], "--yes", "--store", url, "--json")
+    assert (gone.code, gone.err) == (0, "")
+    assert gone.json == {"forgotten": [session["id"]]}
+    lines = next(claude_home.rglob("*.jsonl"))
+    lines.write_text(lines.read_text() + json.dumps({"type": "summary", "summary": "x"}) + "\n")
+    run("sync", "--store", url)
+    assert run("sessions", "--json", "--store", url).json == []
+
+
+def test_a_mistake_in_the_masks_keeps_everything_here(
+    run: Run, claude_home: Path, postgres: Server, home: Path
+) -> None:
+    url = new_server_store(postgres)
+    config = home / ".config" / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[masks.rules]\nours = "("\n')
+    result = run("sync", "--store", url)
+    assert result.code == 1 and "Mend the config" in result.err
+    with contextlib.closing(open_target(url)) as there:
+        assert there.connection.execute("SELECT 1 FROM chat_sessions").fetchall() == []
+
+
+def test_a_server_that_is_gone_leaves_the_library(run: Run, claude_home: Path) -> None:
+    result = run("sync", "--store", "postgresql://nobody@127.0.0.1:1/x")
+    assert result.code == 1 and result.out.startswith("1 new")
+    assert len(run("sessions", "--json").json) == 1
