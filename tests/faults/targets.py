@@ -17,6 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from store.copying.copying import Copied as CopiedSessions
+from store.copying.copying import copy_sessions
+from store.copying.rows import parents_first
 from store.engine import schema
 from store.engine.database import Database, in_transaction, migration_backup, open_database
 from store.errors import BackscrollError, Refused
@@ -422,6 +425,38 @@ class Exported(Target):
         assert len(list((self.folder / "out").glob("*.json"))) == sessions
 
 
+class Copied(Target):
+    """A copy of every session to another store, which the same call goes on with."""
+
+    def make(self) -> None:
+        """Begin without the other store."""
+
+    def work(self, ack: Ack) -> None:
+        """Copy everything; acknowledge each session."""
+        self._copy(lambda done: ack(done.copied + done.unchanged))
+
+    def _copy(self, on_progress: Callable[[CopiedSessions], None]) -> CopiedSessions:
+        with (
+            contextlib.closing(open_database(self.pristine, write=False)) as source,
+            contextlib.closing(open_database(self.library, create=True)) as target,
+        ):
+            return copy_sessions(
+                source, target, parents_first(source), on_progress=on_progress, clock=self.clock)
+
+    def check(self, acks: list[Any]) -> None:
+        """What was acknowledged is there and whole, and another copy brings the rest."""
+        if self.library.exists():
+            whole = [set(rows) for rows in self.rows(self.pristine)]
+            there = [set(rows) for rows in self.rows()]
+            assert all(one <= other for one, other in zip(there, whole, strict=True))
+            assert len(there[0]) >= max(acks, default=0), (len(there[0]), acks[-1])
+        else:
+            assert not any(acks)
+        found = self._copy(lambda done: None)
+        assert found.is_whole, (found.failed, found.different)
+        assert self.rows() == self.rows(self.pristine)
+
+
 class Logged(Verbs):
     """Verbs and a recording with the event log on, of which a store can be made afterwards."""
 
@@ -516,7 +551,7 @@ class Rebuilt(Target):
 
 TARGETS: dict[str, type[Target]] = {
     "verbs": Verbs, "recorder": Recorded, "sync": Synced, "listing": Listed, "migration": Migrated,
-    "vacuum": Vacuumed, "backup": BackedUp, "restore": Restored, "prune": Pruned,
+    "copy": Copied, "vacuum": Vacuumed, "backup": BackedUp, "restore": Restored, "prune": Pruned,
     "index": Indexed, "export": Exported, "events": Logged, "log": Switched, "rebuild": Rebuilt,
 }  # fmt: skip
 EXPECTED_WHEN_FULL = (BackscrollError, sqlite3.OperationalError, OSError)
