@@ -229,7 +229,11 @@ class ServerConnection:
             records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
         # Rows of the driver have names too, but are no tuples: they are not equal to one.
         rows = list(map(tuple, records))
-        written = _written(statement.prepared)
+        try:
+            written = _written(statement.prepared)
+        except Exception as error:
+            # The connection was closed right after the answer: what was written is unknown.
+            raise mapped(error, self.url) from None
         self.total_changes += max(written, 0)
         return ServerCursor(rows, written, statement.columns)
 
