@@ -16,12 +16,12 @@ QUIT, HELP, ESCAPE = b"\x11", b"?", b"\x1b"
 HELP_SHOWN = b"esc"
 SETTLED_S = 0.7
 HELLO_COMMAND = [sys.executable, "-m", "tests.bench.hello"]
-_START = "import sys; from tui.__main__ import main; sys.exit(main())"
+STARTED = "import sys; from tui.__main__ import main; sys.exit(main())"
 
 
 def command(store: Path) -> list[str]:
     """Return the command line that the installed ``backscroll`` comes to."""
-    return [sys.executable, "-c", _START, "--store", str(store)]
+    return [sys.executable, "-c", STARTED, "--store", str(store)]
 
 
 @contextlib.contextmanager

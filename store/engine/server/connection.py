@@ -101,7 +101,7 @@ class _Statement:
 
     def __init__(self, turned: Turned, prepared: Any) -> None:
         self.turned, self.prepared = turned, prepared
-        self._converters = [_converter(each.name) for each in prepared.get_parameters()]
+        self._converters = [converter(each.name) for each in prepared.get_parameters()]
         attributes = prepared.get_attributes()
         self.columns = [(each.name,) for each in attributes] if attributes else None
 
@@ -113,7 +113,7 @@ class _Statement:
         ]
 
 
-def _converter(kind: str) -> Callable[[Any], object]:
+def converter(kind: str) -> Callable[[Any], object]:
     """Return what makes a value fit a parameter, as SQLite takes any value for any column."""
     if kind in _TEXTS:
         return _as_text

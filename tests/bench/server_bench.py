@@ -1,0 +1,307 @@
+"""Times the store on PostgreSQL beside the same statements by the driver alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import asyncpg
+
+from store.engine import changes
+from store.engine.connection import Parameters
+from store.engine.database import Database, in_transaction
+from store.engine.opening import open_target
+from store.engine.server.connection import BEGIN_WRITING, ServerConnection, converter
+from store.engine.server.login import login_of
+from store.engine.server.schema import CHANNEL
+from store.engine.server.statements import turned
+from store.engine.server.watching import watch
+from store.queries import activities, list_keys, listing, windows
+from store.recorder.recorder import Recorder
+from store.store import Store
+from store.verbs.shelf import archive, unarchive
+from tests.bench.partitions import MESSAGES, NOW, fill, partition
+from tests.bench.record_stream import chunks
+from tests.bench.report import Limits, Line
+from tests.sources import postgres_server
+
+FULL, QUICK = 5_000, 60
+"""Sessions."""
+AT_MOST = Limits(ratio=1.3)
+
+
+class Asked(NamedTuple):
+    """A statement that was sent.
+
+    Attributes:
+        how: The method of ``ServerConnection``.
+        given: Its values; for ``executemany`` a list of them.
+    """
+
+    how: str
+    sql: str
+    given: Any
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[list[Asked]]:
+    """Keep the statements that all connections of the process send."""
+    found: list[Asked] = []
+    execute, many = ServerConnection.execute, ServerConnection.executemany
+
+    def note(self: ServerConnection, sql: str, given: Parameters = (), /) -> Any:
+        found.append(Asked("execute", sql, given))
+        return execute(self, sql, given)
+
+    def note_many(self: ServerConnection, sql: str, given: Any, /) -> Any:
+        given = list(given)
+        found.append(Asked("executemany", sql, given))
+        return many(self, sql, given)
+
+    with (patch.object(ServerConnection, "execute", note),
+          patch.object(ServerConnection, "executemany", note_many)):
+        yield found
+
+
+class Plain:
+    """The driver alone, with statements that were noted before."""
+
+    def __init__(self, db: Database) -> None:
+        """Connect to the server of a store."""
+        assert db.server is not None
+        self._schemas = db.connection.schemas  # type: ignore[attr-defined]
+        self._loop = asyncio.new_event_loop()
+        self._driver = self._loop.run_until_complete(
+            asyncpg.connect(**login_of(db.server).arguments))
+
+    def prepared(self, asked: list[Asked]) -> Callable[[], None]:
+        """Return what sends statements again; their values are turned before it is called."""
+        work = self._loop.run_until_complete(self._turned(asked))
+
+        async def send() -> None:
+            for method, arguments in work:
+                await method(*arguments)
+
+        return lambda: self._loop.run_until_complete(send())
+
+    async def _turned(self, asked: list[Asked]) -> list[tuple[Any, tuple[Any, ...]]]:
+        work: list[tuple[Any, tuple[Any, ...]]] = []
+        for each in asked:
+            if each.sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
+                sql = BEGIN_WRITING if each.sql == "BEGIN IMMEDIATE" else each.sql
+                work.append((self._driver.execute, (sql,)))
+                continue
+            made = turned(each.sql, self._schemas)
+            kinds = (await self._driver.prepare(made.text)).get_parameters()
+            turn = [converter(kind.name) for kind in kinds]
+            rows = [each.given] if each.how == "execute" else each.given
+            values = [
+                [one if one is None else change(one)
+                 for change, one in zip(turn, made.values(row), strict=True)]
+                for row in rows]
+            if each.how == "execute":
+                work.append((self._driver.fetch, (made.text, *values[0])))
+            else:
+                work.append((self._driver.executemany, (made.text, values)))
+        return work
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._loop.run_until_complete(self._driver.close())
+        self._loop.close()
+
+
+@contextlib.contextmanager
+def filled(count: int) -> Iterator[str]:
+    """Give the URL of a store of so many sessions on a server of its own."""
+    programs = postgres_server.programs()
+    if programs is None:
+        raise RuntimeError("no PostgreSQL server here")
+    server = postgres_server.Server(programs)
+    try:
+        server.admin.execute("ALTER SYSTEM SET shared_buffers = '256MB'")
+        server.stop()
+        server.start()
+        database = server.database()
+        open_target(database.url, create=True, write=True).close()
+        indexes = partition(database, 0)
+        fill(database, count)
+        for statement in indexes:
+            database.execute(statement)
+        database.execute("VACUUM ANALYZE")
+        yield database.url
+    finally:
+        server.remove()
+
+
+def questions(count: int) -> dict[str, Callable[[Database, int], object]]:
+    """Return what is asked, with a number that chooses the session."""
+    query = listing.ListQuery()
+
+    def number(at: int) -> int:
+        return at * 7919 % count
+
+    def listed(db: Database, at: int) -> None:
+        activities.rows(
+            db, [], [f"ses_{number(at + each):012d}" for each in range(40)], NOW)
+
+    turns = cycle((archive, unarchive))
+
+    def verb(db: Database, _: int) -> None:
+        in_transaction(db, next(turns), ["ses_000000000001"], now=NOW)
+
+    return {
+        f"list of {count:,} sessions, all keys": lambda db, _: list_keys.all_keys(db, query),
+        "list, 40 rows": listed,
+        "open a session at its end": lambda db, at: windows.window_at_end(
+            db, f"ses_{number(at):012d}"),
+        "page around a message": lambda db, at: windows.window_around(
+            db, f"ses_{number(at):012d}", f"msg_{number(at):08d}{MESSAGES // 2:04d}"),
+        "archive or unarchive, with its commit": verb,
+        "live: what changed": lambda db, _: changes.since(db, changes.newest(db)),
+    }
+
+
+def server(quick: bool) -> list[Line]:
+    """Return the lines of the store on a server."""
+    count, rounds = (QUICK, 6) if quick else (FULL, 60)
+    with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, XDG_DATA_HOME=home), \
+            filled(count) as url:
+        db = open_target(url, write=True)
+        plain = Plain(db)
+        lines = [_paired(name, db, plain, question, rounds)
+                 for name, question in questions(count).items()]
+        lines += [_noticed(db, rounds // 2), _recorded(url, plain, quick)]
+        plain.close()
+        db.close()
+    return lines
+
+
+def _paired(
+    name: str, db: Database, plain: Plain, question: Callable[[Database, int], object],
+    rounds: int,
+) -> Line:
+    """Return the line of a question, each time beside its own statements.
+
+    Args:
+        name: Of the question.
+        db: The store.
+        plain: The driver alone.
+        question: Takes the store and the round's number.
+        rounds: How many.
+    """
+    ours, floors = list[float](), list[float]()
+    for at in range(-4, rounds):
+        with noted() as asked:
+            question(db, at % rounds)
+        again = plain.prepared(asked)
+        again()
+        floor = _milliseconds(again)
+        spent = _milliseconds(partial(question, db, at % rounds))
+        if at >= 0:
+            ours.append(spent)
+            floors.append(floor)
+    paired = statistics.median(one / two for one, two in zip(ours, floors, strict=True))
+    return Line("server", f"PostgreSQL: {name}", statistics.median(ours), "ms",
+                statistics.median(floors), AT_MOST, paired=paired)  # fmt: skip
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1_000
+
+
+class _Listener:
+    """A bare LISTEN on a thread of its own."""
+
+    def __init__(self, db: Database) -> None:
+        assert db.server is not None
+        self.version, self._arguments = 0, login_of(db.server).arguments
+        self.ready, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._thread.start()
+        self.ready.wait()
+
+    def _told(self, *_: object) -> None:
+        self.version += 1
+
+    async def _run(self) -> None:
+        driver = await asyncpg.connect(**self._arguments)
+        await driver.add_listener(CHANNEL, self._told)
+        self.ready.set()
+        while not self._ended.is_set():
+            await asyncio.sleep(0.1)
+        await driver.close()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def _noticed(db: Database, rounds: int) -> Line:
+    """Return the line of a commit that another connection notices."""
+    watching, bare = watch(db), _Listener(db)
+    ours, floors = list[float](), list[float]()
+    while not watching.version:
+        time.sleep(0.01)
+    for at in range(rounds):
+        time.sleep(0.02)
+        before, plain = watching.version, bare.version
+        in_transaction(db, archive if at % 2 == 0 else unarchive, ["ses_000000000000"], now=NOW)
+        started, seen, told = time.perf_counter(), 0.0, 0.0
+        while not seen or not told:
+            now = time.perf_counter()
+            if not told and bare.version != plain:
+                told = now - started
+            if not seen and watching.version != before:
+                seen = now - started
+            time.sleep(0.0001)
+        ours.append(seen * 1_000)
+        floors.append(told * 1_000)
+    watching.close()
+    bare.close()
+    return Line("server", "PostgreSQL: commit to its notice, LISTEN", statistics.median(ours), "ms",
+                statistics.median(floors), Limits(over=30))  # fmt: skip
+
+
+def _recorded(url: str, plain: Plain, quick: bool) -> Line:
+    """Return the line of recording a second of 1,000 chunks, in transactions of 16."""
+    made = chunks(200 if quick else 2_000)
+
+    async def record() -> None:
+        async with await Store.open(url) as store:
+            recorder = await Recorder.open(store, agent="bench")
+            for first in range(0, len(made), 16):
+                for chunk in made[first : first + 16]:
+                    await recorder.feed(chunk)
+                await recorder.flush()
+            await recorder.close()
+
+    with noted() as asked:
+        asyncio.run(record())
+    db = open_target(url, write=True)
+    spent = _milliseconds(lambda: asyncio.run(record())) * 1_000 / len(made)
+    # The same rows are written again.
+    db.connection.execute("DELETE FROM chat_sessions WHERE agent = 'bench'")
+    floor = _milliseconds(plain.prepared(asked)) * 1_000 / len(made)
+    db.close()
+    return Line("server", "PostgreSQL: recording 1,000 chunks", spent, "ms", floor, AT_MOST)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from tests.bench.report import table
+
+    print(table(server("--quick" in sys.argv)))
