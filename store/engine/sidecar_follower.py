@@ -16,7 +16,6 @@ from store.engine.changes import Moved
 from store.engine.database import Database, open_database
 from store.engine.sidecars import Sidecar, store_identity, value_of
 from store.engine.values import number
-from store.system.paths import real_path
 
 RECHECK_EVERY_S = 60.0
 """Seconds between walks that look for changes of a host's file."""
@@ -80,12 +79,14 @@ class SidecarFollower(ABC):
         return self.database.form.name == "own"
 
     def _identity(self) -> str:
-        return store_identity(real_path(self.store))
+        return store_identity(self.store)
 
     def _data_version(self) -> int:
-        return int(self.database.connection.execute("PRAGMA data_version").fetchone()[0])
+        return self.database.data_version()
 
     def _newest_rowids(self) -> tuple[int, int]:
+        if self.database.server is not None:
+            return 0, 0  # Rows have no numbers there.
         read = self.database.connection.execute
         (messages,) = read("SELECT max(rowid) FROM chat_messages").fetchone()
         (parts,) = read("SELECT max(rowid) FROM chat_parts").fetchone()
@@ -134,7 +135,9 @@ class SidecarFollower(ABC):
         """Take the changes from a library's log, and look further where something has none."""
         before = self._seq
         self._seq, moved = changes.since(self.database, before)
-        if moved.sessions:
+        if self.database.server is not None:
+            self._unlogged = self._unlogged or moved.vague
+        elif moved.sessions:
             self._rowids = self._newest_rowids()
         elif self._seq != before:
             self._unlogged = True  # The log does not reach back so far.

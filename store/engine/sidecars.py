@@ -16,6 +16,7 @@ from pathlib import Path
 
 from store.engine.access import read_header
 from store.engine.companions import beside
+from store.engine.database import SERVERS
 from store.engine.schema import APPLICATION_ID
 from store.errors import StoreError
 from store.system.locations import PRIVATE_FILE, data_dir, private_file, private_folder
@@ -55,9 +56,14 @@ class Sidecar:
     def path(self, store: Path) -> Path:
         """Return the place of a store's file: beside a library, else in our data folder.
 
+        Beside ``Database.path`` for a store on a server.
+
         Raises:
             StoreError: The store is missing, or no SQLite file.
         """
+        if store in SERVERS:
+            private_folder(store.parent)
+            return beside(store, self.suffix)
         real = real_path(store)
         own = read_header(real).application_id == APPLICATION_ID
         if own and os.access(real.parent, os.W_OK):
@@ -232,6 +238,8 @@ def _acquired(lock: int, stop: Stop, standing_by: Callable[[], None]) -> bool:
 
 def store_identity(store: Path) -> str:
     """Return what another file at the same place differs in."""
+    if store in SERVERS:
+        return store.name
     status = os.stat(store)
     return f"{status.st_dev} {status.st_ino}"
 

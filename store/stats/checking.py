@@ -11,7 +11,6 @@ from store.engine.database import open_database
 from store.engine.sidecars import value_of
 from store.stats import counting, tables
 from store.stats.tables import STATISTICS
-from store.system.paths import real_path
 
 _SPENT = (
     "SELECT s.id, r.quarter, m.text, p.text, t.text, c.told, c.size, c.present, r.answers,"
@@ -56,7 +55,7 @@ def check(store: Path) -> list[str]:
     database = open_database(store, write=False)
     try:
         found = []
-        if value_of(file, "store") != sidecars.store_identity(real_path(store)):
+        if value_of(file, "store") != sidecars.store_identity(store):
             found.append("the statistics are those of another file")
         if not value_of(file, "whole"):
             found.append("not all sessions are counted yet")

@@ -14,7 +14,6 @@ from store.errors import StoreError
 from store.prices.table import PriceTable
 from store.stats.rollups import Coverage, Rollups
 from store.stats.tables import STATISTICS
-from store.system.paths import real_path
 
 
 @dataclass(slots=True)
@@ -71,7 +70,7 @@ def costs_of(
         if file is None:
             return {}
         try:
-            if value_of(file, "store") != sidecars.store_identity(real_path(store)):
+            if value_of(file, "store") != sidecars.store_identity(store):
                 return {}
             return _read(Rollups(file, Coverage(0, 0), prices), session_ids)
         finally:

@@ -230,7 +230,8 @@ def _covered_until(db: Database, info: SessionInfo) -> int:
         if _cost(info).get("totals"):
             (last,) = db.connection.execute(
                 "SELECT max(m.created_at) FROM chat_messages m WHERE m.session_id = ? AND"
-                f" m.role = 'assistant' AND {db.form.fact('m', 'backscroll.cost_so_far.usd')} > 0",
+                " m.role = 'assistant' AND"
+                f" {db.sql.amount('m.metadata_json', 'backscroll.cost_so_far.usd')} > 0",
                 (info.id,),
             ).fetchone()
             until = max(until, number(last) if last is not None else -1)

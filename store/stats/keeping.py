@@ -156,6 +156,8 @@ class Counter(SidecarFollower):
             self._changed.setdefault(session, seq)
 
     def _look_for_new_rows(self) -> None:
+        if self.database.server is not None:
+            return
         read, newest = self.database.connection.execute, self._newest_rowids()
         for table, after in zip(("chat_messages", "chat_parts"), self._rowids, strict=True):
             rows = read(f"SELECT DISTINCT session_id FROM {table} WHERE rowid > ?", (after,))

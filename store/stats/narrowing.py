@@ -91,7 +91,7 @@ def _sessions(db: Database, query: Query) -> tuple[set[str], str]:
     asked = ListFilterTest(query, fuzzy=False)
     ids = {
         int(rowid): text(session_id) or "" for rowid, session_id in
-        db.connection.execute("SELECT rowid, id FROM chat_sessions").fetchall()
+        db.connection.execute(f"SELECT {db.sql.rowid()}, id FROM chat_sessions").fetchall()
     }  # fmt: skip
     found = {ids[rowid] for rowid in asked.matching(db, list(ids), system_clock())}
     if not asked.asks_for_parts:

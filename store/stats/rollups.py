@@ -21,7 +21,6 @@ from store.stats.facts import COVERED, TOLD, Charge, count_session
 from store.stats.narrowing import Narrowed, narrowed
 from store.stats.selecting import Selection, Span
 from store.stats.tables import STATISTICS
-from store.system.paths import real_path
 
 _MILLION = 1_000_000
 
@@ -265,7 +264,7 @@ def _attach(db: Database, connection: sqlite3.Connection) -> bool:
         if file is None:
             return False
         try:
-            identity = sidecars.store_identity(real_path(db.path))
+            identity = sidecars.store_identity(db.path)
             if value_of(file, "store") != identity or not value_of(file, "begun"):
                 return False
             if not STATISTICS.has_tables(file):
@@ -336,6 +335,8 @@ def _changed(db: Database, connection: sqlite3.Connection) -> Iterator[str]:
         last, moved = changes.since(db, seq)
         # A log that does not reach back to the counts says nothing of what has not changed.
         reaches = bool(moved.sessions) or last == seq
+        if db.server is not None:
+            reaches = not moved.vague
         yield from reversed(list(moved.sessions))
     if reaches and whole:
         for (session_id,) in connection.execute("SELECT id FROM kept.session WHERE counted = 0"):

@@ -289,7 +289,8 @@ def counted_sessions(
     group = None if by is None else "b.tool" if by == "tool" else _GROUPS[by]
     ids = stats.select(db, span, query, None).sessions(group, key)
     return {row[0] for row in db.connection.execute(
-        "SELECT rowid FROM chat_sessions WHERE id IN (SELECT value FROM json_each(?))",
+        f"SELECT {db.sql.rowid()} FROM chat_sessions WHERE id IN"
+        f" (SELECT value FROM {db.sql.texts('?', 'j')})",
         (orjson.dumps(ids).decode(),),
     ).fetchall()}
 

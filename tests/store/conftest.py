@@ -20,9 +20,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 QUICK_ON_A_SERVER = frozenset(("test_archive", "test_rewind", "test_undo"))
 """Modules whose tests run on a server each time; those of others are among the long ones."""
-NOT_YET_ON_A_SERVER = frozenset((
-    "test_families", "test_rollups", "test_statistics", "test_windows",
-))  # fmt: skip
+NOT_YET_ON_A_SERVER: frozenset[str] = frozenset()
 """Modules about what does not work on a server yet."""
 
 

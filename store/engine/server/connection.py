@@ -268,6 +268,8 @@ class ServerConnection:
             self.script(BEGIN_WRITING)
         except ServerError as error:
             error.nothing_done = error.is_lost
+            if self.in_transaction:
+                self.script("ROLLBACK")
             raise
 
     def script(self, sql: str) -> None:

@@ -156,6 +156,7 @@ def test_counting_goes_on_where_it_was_killed(
     assert check(talk.db.path) == []
 
 
+@pytest.mark.file
 def test_a_killed_process_leaves_a_file_that_the_next_one_mends(own_talk: Talk) -> None:
     for _ in range(20):
         answers(own_talk)
@@ -206,6 +207,7 @@ def is_equal(store: Path) -> bool:
         return False
 
 
+@pytest.mark.file
 def test_another_store_at_the_same_place_is_counted_anew(own_talk: Talk, tmp_path: Path) -> None:
     answers(own_talk)
     kept(own_talk.db.path)
@@ -275,6 +277,7 @@ def test_what_is_forgotten_while_it_is_counted_stays_out(
     assert check(talk.db.path) == []
 
 
+@pytest.mark.file
 def test_a_writer_and_a_reader_never_wait(own_talk: Talk) -> None:
     talk = own_talk
     answers(talk)
@@ -288,6 +291,7 @@ def test_a_writer_and_a_reader_never_wait(own_talk: Talk) -> None:
     file.close()
 
 
+@pytest.mark.file
 def test_the_upkeep_keeps_both_files_until_its_parent_ends(own_talk: Talk) -> None:
     from store.search.index.checking import check as check_index
 
@@ -320,6 +324,7 @@ def test_edits_in_a_hosts_file_are_found(tmp_path: Path) -> None:
     assert asked(talk).whole.total == 21
 
 
+@pytest.mark.file
 def test_a_log_that_was_trimmed_hides_no_change(own_talk: Talk) -> None:
     talk = own_talk
     session = answers(talk)

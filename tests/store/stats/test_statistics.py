@@ -418,6 +418,7 @@ def test_after_a_compaction_its_summary_is_in_context(talk: Talk) -> None:
     assert context_tokens(talk.db, session) == 103
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("at", [-(2**63), -1, 2**63 - 1, "soon", None])
 def test_hostile_rows_are_counted_within_bounds(talk: Talk, at: object) -> None:
     session = talk.session(workspace_root="\x1b[2J")
