@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from pathlib import Path
 
@@ -61,6 +62,24 @@ def test_an_older_library_migrates_with_its_log(tmp_path: Path, version: int) ->
                       " VALUES ('ses_1', 'a', '{}', 1, 1)")
     path.chmod(0o600)
     assert_well(path, 1)
+
+
+_OF_THE_TABLES = re.compile(
+    r"\b(ALTER|DROP|CREATE)\s+TABLE\s+(IF\s+(NOT\s+)?EXISTS\s+)?"
+    r"[\"'`\[]?chat_(sessions|messages|parts)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("version", range(1, schema.CURRENT_VERSION))
+def test_a_step_that_changes_the_three_tables_renews_the_triggers(version: int) -> None:
+    step = schema.MIGRATIONS[version]
+    assert not _OF_THE_TABLES.search(step) or "TRIGGER event_log_part_updated" in step, (
+        "the triggers of the event log copy columns by name, and go with a table that is dropped:"
+        " create them anew in this step, with a snapshot of each session")
+
+
+def test_the_first_step_is_found_to_change_the_tables() -> None:
+    assert len(_OF_THE_TABLES.findall(schema.MIGRATIONS[0])) == 3
+    assert _OF_THE_TABLES.search('alter table "chat_parts" ADD COLUMN x')
 
 
 def test_a_log_of_a_newer_version_is_left_alone(library: Path) -> None:
