@@ -123,13 +123,14 @@ class Store(AsyncDatabase):
         """Open a store; ``await`` it, or use it in ``async with``.
 
         Args:
-            path: The SQLite file, or its ``sqlite:///`` URL. ``~`` is not expanded.
+            path: The SQLite file, its ``sqlite:///`` URL, or a ``postgresql://`` one. ``~`` is
+                not expanded.
             create: Make it, with our schema, where it is missing; migrate it where it is old.
             clock: Returns the present as epoch ms.
             read_only: Why nothing may be written, whatever the file allows; None to allow it.
 
         Raises:
-            StoreError: The file is missing or is no store, or the URL is a server's.
+            StoreError: The store is missing or is none, or the server cannot be reached.
         """
         return Opening(cls._open(path, create, clock, read_only))
 
