@@ -246,7 +246,8 @@ def store_identity(store: Path) -> str:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None,
+        check_same_thread=False,
     )
     try:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}").fetchall()

@@ -126,7 +126,8 @@ def checked(path: Path, rows: Mapping[str, int], progress: Progress) -> Snapshot
     Raises:
         StoreError: Its pages are damaged, or it has other rows.
     """
-    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as copy:
+    place = path.absolute().as_uri()
+    with contextlib.closing(sqlite3.connect(f"{place}?mode=ro", uri=True)) as copy:
         with told(copy, progress, "checking"):
             problems = integrity_of(copy, most=3)
             found = row_counts(copy)

@@ -271,7 +271,7 @@ def _attach(db: Database, connection: sqlite3.Connection) -> bool:
                 return False
         finally:
             file.close()
-        connection.execute("ATTACH ? AS kept", (f"{path.as_uri()}?mode=ro",))
+        connection.execute("ATTACH ? AS kept", (f"{path.absolute().as_uri()}?mode=ro",))
         connection.execute("PRAGMA busy_timeout = 1000").fetchall()
         # One state of the file until the end: what is counted here takes the next numbers of its
         # names and charges, which its keeper may give to others meanwhile.

@@ -7,6 +7,8 @@ import sqlite3
 import stat
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.stdin import answering
 
@@ -52,6 +54,21 @@ def test_a_backup_and_back(run: Run, demo: Path, tmp_path: Path) -> None:
         done = run("restore-backup", backup, "--json")
     assert done.code == 0 and Path(done.json["kept"]).exists() and not done.json["damaged"]
     assert run("show", "weekly-review").code == 0
+
+
+def test_paths_from_the_working_folder_on(
+    run: Run, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(demo, tmp_path / "here.db")
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        ("backup", "copy.db"), ("backup", "copy.db", "--force"), ("backup", "./?a#b%20.db"),
+        ("restore-backup", "copy.db", "--yes"), ("events", "--on"), ("rebuild", "made.db"),
+        ("stats",), ("stats", "--store"), ("doctor",), ("vacuum",),
+    ):
+        done = run("--store", "here.db", *command)
+        assert done.code == 0, (command, done.err)
+    assert {"copy.db", "?a#b%20.db", "made.db"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_nightly_by_the_config(run: Run, demo: Path, home: Path, tmp_path: Path) -> None:
