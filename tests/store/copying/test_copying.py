@@ -16,7 +16,7 @@ from store.demo import make_demo
 from store.engine import changes
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
-from store.errors import Refused
+from store.errors import Refused, StoreError
 from store.sharing.masks import Masking
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -290,6 +290,31 @@ def test_no_secret_leaves_the_machine(make: Make, engine: str) -> None:
     found = share(source, team, person(masking=Masking(emails=True)))
     assert (found.total, found.unchanged) == (1, 1)
     assert share(source, team, person()).updated == 1 and KEY in repr(rows_in(team))
+
+
+def test_a_server_that_ends_the_connection_loses_nothing(
+    demo: Database, make: Make, postgres: Server
+) -> None:
+    url = new_server_store(postgres)
+
+    def end(done: Shared) -> None:
+        if done.done == 5:
+            postgres.admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
+                url.partition("@/")[2].partition("?")[0])
+
+    target = open_target(url, write=True)
+    with pytest.raises(StoreError):
+        share(demo, target, person(), on_progress=end)
+    target.close()
+    target = open_target(url, write=True)
+    there = len(owners(target))
+    rest = share(demo, target, person())
+    assert there >= 5 and rest.unchanged == there and rest.is_whole
+    whole = make("file")
+    share(demo, whole, person())
+    assert rows_in(target) == rows_in(whole)
+    target.close()
 
 
 @pytest.mark.long
