@@ -459,24 +459,30 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         "(SELECT n.id FROM chat_messages n WHERE n.session_id = ids.value AND {condition}"
         " ORDER BY n.created_at DESC, n.id DESC LIMIT 1)"
     )
+    last_part = (
+        "p.id = (SELECT l.id FROM chat_parts l"
+        ' WHERE l.message_id = m.id ORDER BY l."index" DESC LIMIT 1)'
+    )
+    any_newest = newest.format(condition="TRUE")
     shown = newest.format(condition=db.form.shown("n"))
     answer = newest.format(condition=f"n.role = 'assistant' AND {db.form.shown('n')}")
     sql = (
         f"SELECT value, tool_state, type, updated_at FROM (SELECT ids.value, p.tool_state, p.type,"
         " p.updated_at, row_number() OVER (PARTITION BY ids.value"
-        f' ORDER BY {_URGENCY}, p."index") AS place FROM {given} JOIN chat_parts p'
-        f" ON p.message_id = {answer} WHERE p.tool_state IN ({_OPEN_CALLS})) c WHERE place = 1"
+        f' ORDER BY {_URGENCY}, p."index") AS place FROM {given}'
+        f"{db.sql.found('chat_parts', 'p', f'p.message_id = {answer}')}"
+        f" WHERE p.tool_state IN ({_OPEN_CALLS})) c WHERE place = 1"
     )
     queued = (
-        f"SELECT ids.value FROM {given} JOIN chat_messages q"
-        f" ON q.id = {newest.format(condition='TRUE')} WHERE {db.form.queued('q')}"
+        f"SELECT ids.value FROM {given}"
+        f"{db.sql.found('chat_messages', 'q', f'q.id = {any_newest}')}"
+        f" WHERE {db.form.queued('q')}"
     )
     waiting = {key for (key,) in db.connection.execute(queued, {"1": ids})}
     last = (
         f"SELECT ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
-        f" FROM {given} JOIN chat_messages m ON m.id = {shown}"
-        " JOIN chat_parts p ON p.id = (SELECT l.id FROM chat_parts l"
-        ' WHERE l.message_id = m.id ORDER BY l."index" DESC LIMIT 1)'
+        f" FROM {given}{db.sql.found('chat_messages', 'm', f'm.id = {shown}')}"
+        f"{db.sql.found('chat_parts', 'p', last_part)}"
     )
     ends = {
         key: Unsettled(state, text(kind) or "", number(at), key in waiting)

@@ -31,6 +31,16 @@ class Dialect:
     data_version = "PRAGMA data_version"
     rewritten: frozenset[str] = frozenset()
 
+    def found(self, table: str, name: str, condition: str) -> str:
+        """Return a join with the few rows of a table that are looked up for each row before it.
+
+        Args:
+            table: The table.
+            name: What the condition calls it.
+            condition: About its rows, by an index.
+        """
+        return f" JOIN {table} {name} ON {condition}"
+
     # JSON in columns. A column is named with its table: ``s.metadata_json``.
 
     def fact(self, column: str, path: str) -> str:

@@ -35,8 +35,12 @@ MESSAGES, PARTS = 55, 2
 NOW = 1_795_000_000_000
 ROUNDS = 15
 _SPACE_PER_ROW = 1_000
-_KEYS = {"chat_sessions": ("id",), "chat_messages": ("session_id", "id"),
-         "chat_parts": ("session_id", "id")}  # fmt: skip
+_KEYS = {"chat_sessions": ("id",), "chat_messages": ("id", "session_id"),
+         "chat_parts": ("id", "session_id")}  # fmt: skip
+"""Primary keys, which must have the column by which a table is partitioned, here the last one.
+
+The id is the first, as many statements name a message or a part by its id alone.
+"""
 _FILL = {
     "chat_sessions": (
         "INSERT INTO public.chat_sessions (id, agent, workspace_root, model_json, metadata_json,"
@@ -78,7 +82,7 @@ def partition(server: postgres_server.Database, count: int) -> list[str]:
             server.execute(f"ALTER TABLE public.{table} RENAME TO {table}_whole")
             server.execute(
                 f"CREATE TABLE public.{table} (LIKE public.{table}_whole INCLUDING DEFAULTS,"
-                f" PRIMARY KEY ({', '.join(key)})) PARTITION BY HASH ({key[0]})")
+                f" PRIMARY KEY ({', '.join(key)})) PARTITION BY HASH ({key[-1]})")
             for number in range(count):
                 server.execute(
                     f"CREATE TABLE public.{table}_{number} PARTITION OF public.{table}"
@@ -89,8 +93,8 @@ def partition(server: postgres_server.Database, count: int) -> list[str]:
             "ALTER TABLE public.chat_messages ADD FOREIGN KEY (session_id)"
             " REFERENCES public.chat_sessions(id) ON DELETE CASCADE")
         server.execute(
-            "ALTER TABLE public.chat_parts ADD FOREIGN KEY (session_id, message_id)"
-            " REFERENCES public.chat_messages(session_id, id) ON DELETE CASCADE")
+            "ALTER TABLE public.chat_parts ADD FOREIGN KEY (message_id, session_id)"
+            " REFERENCES public.chat_messages(id, session_id) ON DELETE CASCADE")
     else:
         for one in indexes:
             if "UNIQUE" not in one["indexdef"]:
