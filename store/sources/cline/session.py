@@ -38,6 +38,8 @@ KIND = "cline"
 MESSAGES = ".messages.json"
 COMPACTION = ".compaction.json"
 _SUMMARY = "compaction_summary"
+_COLUMNS = frozenset({"session_id", "started_at", "status", "metadata_json"})
+"""They tell a row from a manifest."""
 _SPAWN, _RUN_TASK = "tool-spawn_agent", "tool-team_run_task"
 
 
@@ -110,7 +112,7 @@ class Facts:
 def folder_drafts(folder: Folder) -> list[SessionDraft]:
     """Return the session of a folder and its children, with their calls."""
     manifest = folder.document(f"{folder.name}.json")
-    facts = Facts.of(manifest, folder.rows.get(folder.name))
+    facts = Facts.of(manifest, folder.rows.get(folder.name) or _known_row(folder, folder.name))
     lead_file = f"{folder.name}{MESSAGES}"
     found: list[SessionDraft] = []
     document = folder.document(lead_file)
@@ -134,6 +136,12 @@ def folder_drafts(folder: Folder) -> list[SessionDraft]:
     return found
 
 
+def _known_row(folder: Folder, name: str) -> dict[str, Any] | None:
+    """Return the row that a session had in the database, where it is gone."""
+    told = (mapping(decoded(record)) for record in reversed(folder.library.records(name)))
+    return next((row for row in told if row.keys() >= _COLUMNS), None)
+
+
 def _lead(folder: Folder, path: str, document: dict[str, Any], facts: Facts) -> SessionDraft:
     draft, built = _draft(folder.name, path, document, facts)
     copied = _link(folder, draft, built, facts)
@@ -146,7 +154,7 @@ def _lead(folder: Folder, path: str, document: dict[str, Any], facts: Facts) -> 
 def _child(folder: Folder, path: str, document: dict[str, Any]) -> SessionDraft:
     stem = os.path.basename(path).removesuffix(MESSAGES)
     name = string(document.get("sessionId")) or f"{folder.name}{CHILD}{stem}"
-    row = folder.rows.get(name)
+    row = folder.rows.get(name) or _known_row(folder, name)
     draft, _ = _draft(name, path, document, Facts.of(None, row))
     origin = mapping(document.get("origin"))
     parent = (string(mapping(row).get("parent_session_id"))
@@ -267,7 +275,9 @@ class Messages:
             name = f"{place}"
         self._names.add(name)
         blocks = blocks_of(message.get("content"))
-        if message.get("role") == "assistant":
+        role = message.get("role")
+        calls = any(block.get("type") == "tool_use" for block in blocks)
+        if role == "assistant" or (role != "user" and calls):
             self._answer(name, message, blocks, at, record)
         else:
             self._user(name, message, blocks, at, record)

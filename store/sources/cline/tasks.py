@@ -38,8 +38,8 @@ _TOOLS = frozenset({"tool", "command", "use_mcp_server", "browser_action_launch"
 _QUIET = frozenset({"resume_task", "resume_completed_task", "checkpoint_saved", "subtask_result",
                     "checkpoint_created", "api_req_finished", "api_req_retried",
                     "command_output", "browser_action_result", "mcp_server_response",
-                    "mcp_server_request_started", "task_progress", "shell_integration_warning",
-                    "user_feedback_diff"})  # fmt: skip
+                    "mcp_server_request_started", "task_progress",
+                    "shell_integration_warning"})  # fmt: skip
 _ERRORS = frozenset({"error", "api_req_failed", "diff_error", "error_retry", "clineignore_error",
                      "mistake_limit_reached", "rooignore_error",
                      "condense_context_error"})  # fmt: skip
@@ -175,7 +175,8 @@ class _Task:
         self.times += [at] if at else []
         at = at or (self.times[-1] if self.times else 0)
         asks = message.get("type") == "ask"
-        what = string(message.get("ask" if asks else "say")) or "message"
+        told = string(message.get("ask" if asks else "say"))
+        what = told or string(message.get("say")) or string(message.get("ask")) or "message"
         text = message.get("text")
         text = text if isinstance(text, str) else ""
         if not place and what in ("task", "text") or what == "user_feedback":
@@ -185,8 +186,8 @@ class _Task:
         elif what == "reasoning":
             self._say(place, reasoning_part(text, at, place), message, at)
         elif what in ("text", "completion_result", "plan_mode_respond"):
-            told = mapping(decoded(text)).get("response") if what == "plan_mode_respond" else None
-            words = told if isinstance(told, str) else text
+            plan = mapping(decoded(text)).get("response") if what == "plan_mode_respond" else None
+            words = plan if isinstance(plan, str) else text
             if words or not asks:
                 self._say(place, text_part(words, at, place), message, at)
             else:
@@ -324,17 +325,20 @@ class _Task:
         for place, message in enumerate(history):
             record, at = self._first + place, epoch_ms(message.get("ts"))
             blocks = blocks_of(message.get("content"))
-            if message.get("role") != "assistant":
+            if not _answers(message, blocks):
                 model = _model_in(blocks) or model
                 self._settle(blocks, pending, at, record)
                 continue
             draft = self._request_of(at, nth, answers)
             nth += 1
             if draft is None:
-                continue
+                if not any(True for _ in _asked(blocks)):
+                    continue
+                draft = MessageDraft(f"request:{place}", "assistant", at or 0, at or 0)
+                self.found.append(draft)
             if model is not None and "model" not in draft.metadata:
                 draft.metadata["model"] = {"provider_id": "unknown", "model_id": model}
-            if id(draft) not in joined:
+            if id(draft) not in joined and any(True for _ in _asked(blocks)):
                 joined.add(id(draft))
                 self._forget_shown(draft)
             draft.records = (*draft.records, record)
@@ -420,10 +424,16 @@ def _is_of(part: PartDraft, call_id: str | None, name: str | None) -> bool:
     return part.type == f"tool-{name}"
 
 
+def _answers(message: dict[str, Any], blocks: list[dict[str, Any]]) -> bool:
+    """Return whether a message is the model's: one of an unknown role that has calls is, too."""
+    role = message.get("role")
+    return role == "assistant" or (role != "user" and any(True for _ in _asked(blocks)))
+
+
 def _asked(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str | None, Any]]:
     """Yield the calls of a model's message: blocks of their own, or marked up in its text."""
     for block in blocks:
-        if block.get("type") == "tool_use":
+        if block.get("type") == "tool_use" or "input" in block:
             name = string(block.get("name")) or "unknown"
             yield name, string(block.get("id")), block.get("input")
         elif block.get("type") == "text":
@@ -477,7 +487,7 @@ def shown_from(history: list[Any]) -> list[dict[str, Any]]:
     for message in map(mapping, history):
         at, blocks = message.get("ts"), blocks_of(message.get("content"))
         texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
-        if message.get("role") != "assistant":
+        if not _answers(message, blocks):
             said = [words for text in texts for words in feedback_in(text)]
             found += [{"ts": at, "type": "say", "say": "user_feedback", "text": words}
                       for words in said]  # fmt: skip

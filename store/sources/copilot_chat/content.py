@@ -90,8 +90,10 @@ class _Response:
         if not isinstance(item, dict):
             return
         kind = string(item.get("kind"))
-        if kind is None:
+        if kind is None and ("value" in item or not item):
             self._text.append(words(item))
+        elif kind is None:
+            self._other("part", item)
         elif kind in ("markdownContent", "markdownVuln"):
             self._text.append(words(item.get("content")))
         elif kind == "inlineReference":
@@ -133,8 +135,13 @@ class _Response:
             self.parts.append(part)
             return
         known = kind in _NAMED
-        told = next((said for key in _TOLD if known and (said := words(item.get(key)))), None)
+        told = "\n".join(dict.fromkeys(
+            said for key in _TOLD if known and (said := words(item.get(key)))
+        ))  # fmt: skip
         rest = {key: value for key, value in item.items() if key != "kind"}
+        pieces = rest.get("value")
+        if isinstance(pieces, list) and all(isinstance(piece, str) for piece in pieces):
+            rest["value"] = "".join(pieces)
         self.parts.append(data_part("event", {"name": kind, "details": told or rest}, self._at))
 
     def settle(self) -> None:

@@ -21,6 +21,8 @@ COMPACTION = "compaction_summary"
 _ROLES: dict[str, Role] = {
     "user": "user", "assistant": "assistant", "tool": "assistant", "system": "system",
 }  # fmt: skip
+_OF_A_TURN = ("tool_results", "iteration_texts", "iteration_reasonings", "reasoning_content",
+              "final_response", "stream_error")  # fmt: skip
 _KEPT = ("context_window", "context_tokens_used", "trace_id", "orchestration", "kind", "skills",
          "generated_images")  # fmt: skip
 
@@ -50,7 +52,9 @@ class Transcript:
         """
         self._at = utc_ms(data.get("timestamp")) or self._at
         word, call_id = str(data.get("role")), string(data.get("tool_call_id"))
-        if word == "tool" and call_id in self._open:
+        if word not in _ROLES and _is_turn(data):
+            word = "assistant"
+        if call_id in self._open and word not in ("user", "assistant"):
             _give_result(self._open.pop(call_id or ""), data.get("content"), record, self._at)
             return
         draft = MessageDraft(
@@ -84,6 +88,8 @@ def _part(data: dict[str, Any], at: int) -> PartDraft:
 def _parts(data: dict[str, Any], word: str, at: int) -> list[PartDraft]:
     content, metadata = data.get("content"), mapping(data.get("metadata"))
     text = content if isinstance(content, str) else ""
+    if not text and content:
+        text = orjson.dumps(content).decode()
     if metadata.get("type") == COMPACTION:
         summary = {"summary": text, "tail_start_id": None, "auto": True}
         return [_part({"type": "data-compaction", "data": summary}, at)]
@@ -98,6 +104,12 @@ def _parts(data: dict[str, Any], word: str, at: int) -> list[PartDraft]:
     for file in attached if isinstance(attached, list) else ():
         parts.append(_part(_file(mapping(file)), at))
     return parts
+
+
+def _is_turn(data: dict[str, Any]) -> bool:
+    """Return whether a line of an unknown role holds what lines of turns hold."""
+    metadata = mapping(data.get("metadata"))
+    return bool(data.get("tool_calls")) or any(map(metadata.get, _OF_A_TURN))
 
 
 def _file(file: dict[str, Any]) -> dict[str, Any]:
