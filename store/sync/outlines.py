@@ -25,6 +25,7 @@ from store.sync.locking import transaction, write_turn
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.reading import ReadUnit, leave_out
 from store.sync.targets import Target
+from store.sync.times import times_of
 from store.sync.units import Excludes, Job
 from store.sync.writer import insert_outline, log_changes
 from store.system.clock import Clock
@@ -98,12 +99,11 @@ def outlines_of(job: Job, excludes: Excludes) -> list[PreparedSession]:
 
 
 def _outline(job: Job, draft: SessionDraft) -> PreparedSession:
-    first = draft.messages[0].created_at if draft.messages else 0
-    changed_at = job.unit.changed_at
+    changed_at, times = job.unit.changed_at, times_of(draft)
     bare = replace(
         draft, messages=[], records=(), attachments=[], system_prompts={}, first_record=0,
-        created_at=draft.created_at or first or changed_at,
-        updated_at=draft.updated_at or changed_at, partial=True,
+        created_at=times.created or changed_at, updated_at=times.updated or changed_at,
+        partial=True,
     )  # fmt: skip
     prepared = prepare(job.source.kind, bare, keep_originals=False)
     prepared.metadata["source"][OUTLINE] = True

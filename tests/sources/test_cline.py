@@ -691,3 +691,40 @@ def test_no_secret_is_opened_or_asked_for(tmp_path: Path) -> None:
 def test_the_database_of_an_editor_is_watched() -> None:
     assert list(ClineSource().watch_paths(KILO)) == [KILO, STORAGE / "state.vscdb"]
     assert list(ClineSource().watch_paths(SAMPLE / "sdk")) == [SAMPLE / "sdk"]
+
+
+def test_a_row_that_is_gone_leaves_status_and_start(tmp_path: Path) -> None:
+    session(tmp_path, said("user", "do it"), said("assistant", "done"))
+    rows = database(tmp_path, {
+        "session_id": ONE, "status": "failed", "metadata_json": "{}",
+        "started_at": "2026-01-02T03:04:05.000Z", "updated_at": "2026-01-02T04:00:00.000Z",
+    })  # fmt: skip
+    library = open_database(tmp_path / "library.db", create=True)
+    target = Target(ClineSource(), tmp_path)
+    told = "SELECT created_at, json_extract(metadata_json, '$.backscroll.status')"
+    told += " FROM chat_sessions"
+    Sync(library, Settings(helpers=0)).run([target])
+    before = library.connection.execute(told).fetchall()
+    with contextlib.closing(sqlite3.connect(rows)) as made, made:
+        made.execute("DELETE FROM sessions")
+    Sync(library, Settings(helpers=0)).run([target])
+    assert library.connection.execute(told).fetchall() == before
+    assert before[0][1] == "failed"
+    library.close()
+
+
+def test_calls_of_unknown_roles_and_blocks_are_shown(tmp_path: Path) -> None:
+    session(tmp_path, said("user", "go"), said("planner", use("run_commands", command="ls")),
+            said("user", result("a.txt")))  # fmt: skip
+    (draft,) = [draft for unit in ClineSource().units(tmp_path, [])
+                for draft in ClineSource().read(tmp_path, unit).sessions]  # fmt: skip
+    (part,) = [part for message in draft.messages for part in message.parts if part.tool_call_id]
+    assert (part.tool_state, part.data["output"]) == ("output-available", "a.txt")
+    shown = [shows("text", "go"), shows("api_req_started", "{}"), shows("text", "I look")]
+    history = [said("user", "go", ts=AT), said("planner", use("list_files", path="."), ts=AT + 9),
+               said("user", result("b.txt"), ts=AT + 10)]  # fmt: skip
+    task(tmp_path / "other", shown, history)
+    (draft,) = [draft for unit in ClineSource().units(tmp_path / "other", [])
+                for draft in ClineSource().read(tmp_path / "other", unit).sessions]  # fmt: skip
+    (part,) = [part for message in draft.messages for part in message.parts if part.tool_call_id]
+    assert (part.type, part.data["output"]) == ("tool-list_files", "b.txt")

@@ -91,7 +91,7 @@ def test_events_and_lines_of_codex_that_are_new(tmp_path: Path) -> None:
 SHOWN = ("gemini", "cursor", "continue", "goose", "kiro", "kimi", "amp", "qwen", "droid", "zed",
          "openhands", "crush", "llm", "hub", "lionagi", "opencode", "pi", "vibe", "gptme",
          "langgraph", "openai-agents", "cline", "copilot-chat", "y-agent", "viben", "copilot",
-         "chatgpt", "claude-ai", "kilo", "codex", "claude-code")  # fmt: skip
+         "chatgpt", "claude-ai", "kilo")  # fmt: skip
 """Kinds whose records and parts of an unknown type are shown as they are."""
 TELLING = ("type", "role", "kind", "status", "state")
 ELSEWHERE = {"engine call"}
