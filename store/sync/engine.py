@@ -144,7 +144,7 @@ class Sync:
         targets = each_target_once(self.database, targets)
         self.targets = self.targets or targets
         for target in targets:
-            connect_library(target.source, self.database)
+            connect_library(target.source, self.database, self.settings.keep_deleted)
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
@@ -225,7 +225,7 @@ class Sync:
         roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
         for source in {id(t.source): t.source for t in self.targets}.values():
             # The files beside the units may have changed since they were read.
-            connect_library(source, self.database)
+            connect_library(source, self.database, self.settings.keep_deleted)
         jobs: list[Job] = []
         wanting = [
             where for where, told in depending.waiting_for(self.database, news).items()

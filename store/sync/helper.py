@@ -77,7 +77,7 @@ class Helper:
     def _source(self, kind: str) -> Source:
         if kind not in self._sources:
             self._sources[kind] = registry.source(kind)
-            connect_library(self._sources[kind], self.database)
+            connect_library(self._sources[kind], self.database, self.start.keep_deleted)
         return self._sources[kind]
 
     def _read(self, task: Task) -> None:

@@ -15,14 +15,15 @@ from store.sync.jsontext import clean
 class StoredLibrary:
     """Implements ``store.sources.base.protocol.Library``."""
 
-    def __init__(self, database: Database, kind: str) -> None:
+    def __init__(self, database: Database, kind: str, keeps_deleted: bool = True) -> None:
         """Make a view of one source's data in a store.
 
         Args:
             database: Must stay open while this is used.
             kind: The source's kind.
+            keeps_deleted: Whether it keeps what the source no longer has.
         """
-        self._database, self._kind = database, kind
+        self._database, self._kind, self.keeps_deleted = database, kind, keeps_deleted
 
     def records(self, session: str) -> Sequence[bytes]:
         """Return the original records of a session (by its id at the source) in order."""
@@ -70,7 +71,13 @@ class StoredLibrary:
         return [KnownPrompt(at, text) for at, text in rows if isinstance(text, str)]
 
 
-def connect_library(source: Source, database: Database) -> None:
-    """Give a source access to the stored sessions, if it uses them."""
+def connect_library(source: Source, database: Database, keeps_deleted: bool = True) -> None:
+    """Give a source access to the stored sessions, if it uses them.
+
+    Args:
+        source: The source.
+        database: The library.
+        keeps_deleted: Whether it keeps what the source no longer has.
+    """
     if isinstance(source, LibraryUser):
-        source.use_library(StoredLibrary(database, source.kind))
+        source.use_library(StoredLibrary(database, source.kind, keeps_deleted))

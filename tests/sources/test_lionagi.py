@@ -6,17 +6,23 @@ Expected values: the sample's README and a reading of its rows by hand.
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
+from contextlib import closing
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.engine.database import open_database
 from store.ids import derived_session_id
 from store.sources.base.drafts import SessionDraft
 from store.sources.lionagi import LionagiSource
 from store.sources.registry import all_sources
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
 from tests.sources import grown, row_sources
 
 FILE = Path(__file__).parent.parent / "data" / "lionagi" / "state.db"
@@ -453,3 +459,28 @@ def test_damaged_and_missing_databases(state: Path) -> None:
 
 def test_one_that_goes_away(state: Path, tmp_path: Path) -> None:
     row_sources.check_disappears(LionagiSource, state, tmp_path / "library.db")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_some_rows_of_messages_go_and_nothing_is_lost(state: Path, seed: int) -> None:
+    """Of a call the request or the response may be gone, or the message that copies stand for."""
+    library = open_database(state.parent / "library.db", create=True)
+    target = Target(LionagiSource(), state)
+    said = "SELECT m.id, m.role, p.data_json FROM chat_messages m" \
+           " LEFT JOIN chat_parts p ON p.message_id = m.id ORDER BY m.id, p.id"
+    Sync(library, Settings(helpers=0)).run([target])
+    before = library.connection.execute(said).fetchall()
+    with closing(sqlite3.connect(state)) as connection, connection:
+        rows = [row[0] for row in connection.execute("SELECT rowid FROM messages ORDER BY rowid")]
+        gone = random.Random(seed).sample(rows, 1 + 7 * seed)
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.executemany("DELETE FROM messages WHERE rowid = ?", [(row,) for row in gone])
+    Sync(library, Settings(helpers=0)).run([target])
+    assert library.connection.execute(said).fetchall() == before
+    marked = "SELECT count(*) FROM chat_messages WHERE json_extract(metadata_json, ?) = 1"
+    assert library.connection.execute(marked, ("$.source.gone",)).fetchone() != (0,)
+    library.connection.execute("UPDATE source_units SET stamp_json = json_set(stamp_json,"
+                               " '$[1]', json('[]'))")  # fmt: skip
+    Sync(library, Settings(helpers=0, keep_deleted=False)).run([target])
+    assert len(library.connection.execute(said).fetchall()) < len(before)
+    library.close()

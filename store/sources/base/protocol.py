@@ -130,7 +130,13 @@ class Reading:
 
 
 class Library(Protocol):
-    """What earlier syncs brought in of a source, for what its files no longer hold."""
+    """What earlier syncs brought in of a source, for what its files no longer hold.
+
+    Attributes:
+        keeps_deleted: Whether it keeps what the source no longer has.
+    """
+
+    keeps_deleted: bool
 
     def records(self, session: str) -> Sequence[bytes]:
         """Return the original records of a session (by its id at the source) in order.
@@ -163,6 +169,8 @@ class Library(Protocol):
 
 class NoLibrary:
     """Fulfils ``Library`` where nothing was ever brought in."""
+
+    keeps_deleted = True
 
     def records(self, session: str) -> Sequence[bytes]:
         """Return nothing."""

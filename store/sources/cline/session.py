@@ -138,6 +138,8 @@ def folder_drafts(folder: Folder) -> list[SessionDraft]:
 
 def _known_row(folder: Folder, name: str) -> dict[str, Any] | None:
     """Return the row that a session had in the database, where it is gone."""
+    if not folder.library.keeps_deleted:
+        return None
     told = (mapping(decoded(record)) for record in reversed(folder.library.records(name)))
     return next((row for row in told if row.keys() >= _COLUMNS), None)
 

@@ -67,6 +67,8 @@ def session_drafts(stored: StoredSession) -> list[SessionDraft]:
         for turn in turns:
             conversation.take(turn)
         conversation.put_in_time()
+        for message in conversation.messages:
+            message.gone = message.source_id in stored.gone
         if branch is first:
             draft = _session(stored, conversation.messages, records)
             events = event_parts(stored.sides, 1 if branch is None else 2)

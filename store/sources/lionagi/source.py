@@ -11,12 +11,12 @@ from urllib.parse import unquote
 from store.engine.server_url import ServerUrl, server_url
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows
-from store.sources.base.protocol import Problem, Reading, Unit
+from store.sources.base.protocol import Library, NoLibrary, Problem, Reading, Unit
 from store.sources.base.row_reader import RowReader, TableReader
 from store.sources.base.servers.source import Following, ServerRows, ToReading, ToUnits
 from store.sources.lionagi.listing import Signs, fetch_units
 from store.sources.lionagi.session import KIND, session_drafts
-from store.sources.lionagi.stored import Kept, ToStored, fetch_rows
+from store.sources.lionagi.stored import Kept, ToStored, add_gone, fetch_rows
 from store.system.paths import expanded
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ class LionagiSource(DatabaseSource, ServerRows):
         """Make a source."""
         DatabaseSource.__init__(self)
         ServerRows.__init__(self)
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for messages whose rows are gone."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``~/.lionagi/state.db``, and the file that ``LIONAGI_STATE_DB_URL`` names."""
@@ -112,7 +117,7 @@ class LionagiSource(DatabaseSource, ServerRows):
             reader: Runs the statements.
             session_id: The session's id at the source.
         """
-        return _to_reading(fetch_rows(reader, session_id, Kept()))
+        return self._to_reading(fetch_rows(reader, session_id, Kept()))
 
     def following(self, session_id: str) -> Following:
         """Return what fetches a session again and again, without the messages it has."""
@@ -122,17 +127,18 @@ class LionagiSource(DatabaseSource, ServerRows):
             now, since = reader.moment() if reader.has_versions("messages") else None, kept.since
             same = now is not None and since is not None and since.connected == now.connected
             newer = reader.written_since(2) if same else None
-            return _to_reading(fetch_rows(reader, session_id, kept, now, newer))
+            return self._to_reading(fetch_rows(reader, session_id, kept, now, newer))
 
         return Following(fetch)
 
 
-def _to_reading(fetched: ToStored) -> ToReading:
-    def reading(place: str, unit: Unit) -> Reading:
-        stored = fetched(place)
-        if stored is None:
-            return Reading([], [], unit.stamps)
-        drafts = session_drafts(stored)
-        return Reading(drafts, list(dict.fromkeys(stored.problems)), unit.stamps)
+    def _to_reading(self, fetched: ToStored) -> ToReading:
+        def reading(place: str, unit: Unit) -> Reading:
+            stored = fetched(place)
+            if stored is None:
+                return Reading([], [], unit.stamps)
+            add_gone(stored, self._library)
+            drafts = session_drafts(stored)
+            return Reading(drafts, list(dict.fromkeys(stored.problems)), unit.stamps)
 
-    return reading
+        return reading

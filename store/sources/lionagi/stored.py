@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from store.sources.base.databases import decoded, record_bytes
-from store.sources.base.protocol import Problem
+from store.sources.base.protocol import Library, Problem
 from store.sources.base.row_reader import Later, Row, RowReader, bound_ids
 from store.sources.base.values import mapping, string, utc_ms
 
@@ -76,6 +76,8 @@ class StoredSession:
         messages: By id; those that any of its branches names.
         sides: The session's rows of other tables, by table.
         project_path: The folder of its project, where that is known.
+        types: The names of the classes of messages.
+        gone: The messages that have no row any more and are of the library.
     """
 
     id: str
@@ -87,6 +89,8 @@ class StoredSession:
     messages: dict[str, StoredMessage] = field(default_factory=dict)
     sides: dict[str, list[Row]] = field(default_factory=dict)
     project_path: str | None = None
+    types: dict[Any, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
     def complain(self, reason: str) -> None:
@@ -157,6 +161,7 @@ def fetch_rows(
         stored.path = path
         stored.problems = [replace(problem, path=path) for problem in stored.problems]
         names = {row["type_id"]: str(row["lion_class"]) for row in types()}
+        stored.types = names
         kept.messages = messages(names)
         stored.messages, kept.since = dict(kept.messages), now
         for table, rows in sides.items():
@@ -237,13 +242,7 @@ def _fetch_messages(
     Returns:
         What returns the messages by id; takes the names of types.
     """
-    wanted = set(stored.ids)
-    for branch in stored.branches.values():
-        wanted.update(branch.ids)
-        system = string(branch.row.get("system_msg_id"))
-        clone = mapping(branch.metadata.get("clone_from")).get("progression")
-        listed = clone if isinstance(clone, list) else ()
-        wanted.update(one for one in (system, *listed) if isinstance(one, str))
+    wanted = _named(stored)
     known = _unchanged(reader, kept, newer)
     fetched, asked = list[Later](), set[str]()
     while wanted := wanted - asked:
@@ -266,6 +265,37 @@ def _fetch_messages(
         return found
 
     return messages
+
+
+def _named(stored: StoredSession) -> set[str]:
+    """Return the ids of the messages that a session and its branches name."""
+    wanted = set(stored.ids)
+    for branch in stored.branches.values():
+        wanted.update(branch.ids)
+        system = string(branch.row.get("system_msg_id"))
+        clone = mapping(branch.metadata.get("clone_from")).get("progression")
+        listed = clone if isinstance(clone, list) else ()
+        wanted.update(one for one in (system, *listed) if isinstance(one, str))
+    return wanted
+
+
+def add_gone(stored: StoredSession, library: Library) -> None:
+    """Add the messages that are named and have no row, as the library has them."""
+    wanted = _named(stored) - stored.messages.keys()
+    if not wanted or not library.keeps_deleted:
+        return
+    rows: dict[str, Row] = {}
+    for name in (stored.id, *stored.branches):
+        for record in library.records(name):
+            row = mapping(decoded(record))
+            if row.get("table") == "messages":
+                rows[str(row.get("id"))] = {key: row[key] for key in row if key != "table"}
+    while wanted:
+        for name in wanted & rows.keys():
+            stored.messages[name] = _message(stored, rows[name], stored.types)
+            stored.gone.add(name)
+        originals = {stored.messages[name].clone_from for name in wanted & rows.keys()}
+        wanted = {name for name in originals if name is not None} - stored.messages.keys()
 
 
 def _unchanged(reader: RowReader, kept: Kept, newer: str | None) -> dict[str, StoredMessage]:
