@@ -26,6 +26,7 @@ from tests.bench import (
     files_bench,
     live_bench,
     loop_bench,
+    replay_bench,
     scale_bench,
     search_bench,
     server_bench,
@@ -57,6 +58,7 @@ BENCHES: dict[str, Bench] = {
     "stats": stats_bench.statistics,
     "type": typing_bench.type_searches,
     "files": files_bench.files,
+    "replay": replay_bench.replay,
     "scale": scale_bench.scale,
 }
 

@@ -86,25 +86,30 @@ def _cut_while_another_writes(
     assert len(pauses) > 20
 
 
+@pytest.mark.parametrize("seed", range(3))
 def test_two_that_cut_the_same_session_do_not_mix_its_events(
-    db: Database, monkeypatch: pytest.MonkeyPatch
+    db: Database, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     switch_on(db)
-    changes = Changes(db.file, random.Random(7))
-    for _ in range(120):
-        changes.change()
-    others: list[float] = []
+    others: list[int] = []
+    with contextlib.closing(open_database(db.path)) as second:
+        changes = Changes(second.file, random.Random(seed))
+        for _ in range(150):
+            changes.change()
 
-    def other(seconds: float) -> None:
-        if not others:
-            others.append(seconds)
-            monkeypatch.setattr("store.events.trimming._AT_ONCE", 1000)
-            trim(db, Bounds(bytes=1))
+        def other(seconds: float) -> None:
+            if len(others) < 3:
+                others.append(0)
+                monkeypatch.setattr("store.events.trimming._AT_ONCE", 1000)
+                for _ in range(15):
+                    changes.change()
+                others[-1] = trim(second, Bounds(bytes=1)).events
+                monkeypatch.setattr("store.events.trimming._AT_ONCE", 5)
 
-    monkeypatch.setattr("store.events.trimming._AT_ONCE", 5)
-    monkeypatch.setattr("store.events.trimming.time.sleep", other)
-    trim(db, Bounds(bytes=1))
-    assert others and differing(db) == []
+        monkeypatch.setattr("store.events.trimming._AT_ONCE", 5)
+        monkeypatch.setattr("store.events.trimming.time.sleep", other)
+        trim(db, Bounds(bytes=1))
+    assert sum(others) > 20 and differing(db) == []
     assert db.connection.execute(GAPS).fetchall() == []
 
 
