@@ -16,7 +16,9 @@ _MARKS = (
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef"
 )
 _UNSEEN = "\u00ad\u034f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_DROPPED = re.compile(f"[{_MARKS}{_UNSEEN}]")
+DROPPED = _MARKS + _UNSEEN
+"""Ranges of characters that are left out, as in a class of a regular expression."""
+_DROPPED = re.compile(f"[{DROPPED}]")
 _RUN = re.compile("[^\x00-\x7f]+")
 _CLUSTER = re.compile(
     "[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|.[\u3099\u309a\uff9e\uff9f]?", re.DOTALL

@@ -41,6 +41,7 @@ from store.search.walking import NEWEST, batches, from_index, scan
 from store.system.clock import system_clock
 
 if TYPE_CHECKING:
+    from store.search.on_server import OnServer
     from store.sharing.masks import Masking
 
 T = TypeVar("T")
@@ -120,6 +121,7 @@ class Run:
             masking=request.masking)
         self._verifier = Verifier(db, self._asks, self._wanted, masking=request.masking)
         self._texts = _texts(self._verifier)
+        self._server = _on_server(db, self._verifier, self._texts)
         self._tally = _Tally()
         self._page: dict[str, list[Hit]] = {}
         self._rows: dict[str, ListRow] = {}
@@ -130,6 +132,8 @@ class Run:
         self._stopped = ""
         covered = index.coverage() if index is not None else None
         self._covered = covered is not None and covered.whole
+        if self._server is not None:
+            self._covered = self._server.helps
         # What the index answers for, where words can be looked up in it; the rest is scanned.
         self._answered = covered.messages if covered is not None and self._texts else 0
         self._since = NEWEST if not self._answered or covered is None else covered.since
@@ -185,14 +189,16 @@ class Run:
         before = None
         if self._after is not None and self._request.order == "newest":
             before = self._after.place
-        candidates = _candidates(self._db, self._index, self._verifier, before)
+        candidates = _candidates(self._db, self._index, self._verifier, before, self._server)
         for batch in batches(candidates, before):
             before_batch = self._scanned
             for hits in self._verifier.found(batch):
                 self._scanned += 1
                 yield hits
-            self._scanned = before_batch + sum(
-                each.message_id is not None and each.created_at <= self._since for each in batch)
+            self._scanned = self._server.looked if self._server is not None else (
+                before_batch + sum(
+                    each.message_id is not None and each.created_at <= self._since
+                    for each in batch))
             # No candidate of a batch may be wanted; the time is looked at nevertheless.
             yield []
 
@@ -207,7 +213,8 @@ class Run:
             return True
         helped = self._covered and bool(self._texts)
         if working > (INDEXED_S if helped else self._request.scan_s):
-            self._stopped = _why_stopped(self._index, self._texts, helped=helped)
+            self._stopped = _why_stopped(
+                self._index, self._texts, helped=helped, server=self._server)
             return True
         return False
 
@@ -486,8 +493,19 @@ def _texts(verifier: Verifier) -> list[str]:
     return [*(each.text for each in terms if index_needle(each) is not None), *verifier.names]
 
 
+def _on_server(db: Database, verifier: Verifier, texts: Sequence[str]) -> OnServer | None:
+    """Return what looks at messages of a store on a server; None for a file."""
+    if db.server is None:
+        return None
+    # Only here: a search in a file needs nothing of servers.
+    from store.search.on_server import OnServer
+
+    return OnServer(db, verifier, texts)
+
+
 def _candidates(
-    db: Database, index: Index | None, verifier: Verifier, before: Place | None
+    db: Database, index: Index | None, verifier: Verifier, before: Place | None,
+    server: OnServer | None,
 ) -> Iterator[Candidate]:
     """Return what a search looks at, newest first.
 
@@ -496,10 +514,13 @@ def _candidates(
         index: Its index, if there is one.
         verifier: What is asked.
         before: Where to start; None for the newest.
+        server: What looks at the messages of a store on a server.
     """
     asks, wanted, texts = verifier.asks, verifier.wanted, _texts(verifier)
     if not asks.titles and not asks.parts:
         return iter(())
+    if server is not None:
+        return server.candidates(before)
     sessions = wanted.condition, wanted.values
     # Without a text the index names everything: reading some sessions alone is less.
     if index is not None and asks.parts and (texts or not asks.sessions.filters):
@@ -508,8 +529,19 @@ def _candidates(
     return scan(db, *sessions, parts=asks.parts, titles=asks.titles, newest=newest)
 
 
-def _why_stopped(index: Index | None, texts: Sequence[str], *, helped: bool) -> str:
-    """Return why a search that ends before its time has not searched everything."""
+def _why_stopped(
+    index: Index | None, texts: Sequence[str], *, helped: bool, server: OnServer | None
+) -> str:
+    """Return why a search that ends before its time has not searched everything.
+
+    Args:
+        index: The index of a file.
+        texts: What is looked up.
+        helped: Whether an index helped.
+        server: What looked at the messages of a store on a server.
+    """
+    if server is not None:
+        return server.why_slow
     if helped:
         return "it took too long"
     if index is None:
@@ -609,7 +641,8 @@ def _with_hits(
     verifier = Verifier(db, asks, wanted, copies=True, masking=masking)
     found: set[str] = set()
     shown, working, started, why = 0, 0.0, time.monotonic(), ""
-    for batch in batches(_candidates(db, index, verifier, None), None):
+    server = _on_server(db, verifier, _texts(verifier))
+    for batch in batches(_candidates(db, index, verifier, None, server), None):
         left = [each for each in batch if each.session_id not in found]
         for hits in chain(verifier.found(left), ([],)):
             found |= {hit.session.id for hit in hits}
@@ -620,7 +653,7 @@ def _with_hits(
         if working > seconds:
             texts = _texts(verifier)
             helped = bool(texts) and index is not None and index.coverage().whole
-            why = _why_stopped(index, texts, helped=helped)
+            why = _why_stopped(index, texts, helped=helped, server=server)
             break
     if not why and any(each.gave_up for each in (*asks.terms, *asks.unwanted)):
         why = GAVE_UP

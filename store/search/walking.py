@@ -79,7 +79,8 @@ def _marks(values: Sequence[Any]) -> str:
 
 def scan(
     db: Database, condition: str, values: Sequence[Any], *, newest: int = NEWEST,
-    parts: bool = True, titles: bool = True,
+    parts: bool = True, titles: bool = True, test: str = "TRUE",
+    values_of_test: Sequence[Any] = (),
 ) -> Iterator[Candidate]:
     """Yield every message and title of some sessions, newest first.
 
@@ -92,6 +93,8 @@ def scan(
         newest: Epoch ms; nothing newer.
         parts: Whether messages are wanted.
         titles: Whether titles are wanted.
+        test: An SQL condition on the messages ``m`` that are wanted.
+        values_of_test: Its parameters.
     """
     latest = "(SELECT max(m.created_at) FROM chat_messages m WHERE m.session_id = s.id)"
     rows = db.connection.execute(
@@ -106,7 +109,7 @@ def scan(
             heap.append((-title.created_at, 2 * order, None, title))
         if last is not None:
             # Its messages are read when their time has come: the first entry has none.
-            following = _messages(db, session_id, newest)
+            following = _messages(db, session_id, newest, test, values_of_test)
             heap.append((-min(number(last), newest), 2 * order + 1, following, None))
     heapq.heapify(heap)
     while heap:
@@ -122,13 +125,17 @@ def scan(
             upcoming = next(after, None) if after is not None else None
 
 
-def _messages(db: Database, session_id: str, newest: int) -> Iterator[Candidate]:
+def _messages(
+    db: Database, session_id: str, newest: int, test: str, values_of_test: Sequence[Any]
+) -> Iterator[Candidate]:
+    tested = "" if test == "TRUE" else f" AND {test}"
     place = newest, LAST_CODE_POINT
     while True:
         rows = db.connection.execute(
             "SELECT m.created_at, m.id FROM chat_messages m WHERE m.session_id = ?"
-            " AND (m.created_at, m.id) < (?, ?)"
-            f" ORDER BY m.created_at DESC, m.id DESC LIMIT {_WINDOW}", (session_id, *place),
+            f" AND (m.created_at, m.id) < (?, ?){tested}"
+            f" ORDER BY m.created_at DESC, m.id DESC LIMIT {_WINDOW}",
+            (session_id, *place, *values_of_test),
         ).fetchall()
         for created_at, name in rows:
             yield Candidate(session_id, text(name) or "", number(created_at))

@@ -30,6 +30,7 @@ APPLICATION = "backscroll"
 CONNECT_S = 5.0
 ANSWER_S = 60.0
 CLOSE_S = 0.5
+_FOREVER_S = 86_400.0
 BUSY_S = 5
 """As SQLite's ``busy_timeout`` in the contract."""
 _KEPT = 500
@@ -272,9 +273,14 @@ class ServerConnection:
                 self.script("ROLLBACK")
             raise
 
-    def script(self, sql: str) -> None:
-        """Run statements without values, as they are."""
-        self._answer(self._driver.execute(sql))
+    def script(self, sql: str, *, patient: bool = False) -> None:
+        """Run statements without values, as they are.
+
+        Args:
+            sql: The statements.
+            patient: Whether to wait as long as they take.
+        """
+        self._answer(self._driver.execute(sql, timeout=_FOREVER_S if patient else None))
 
     def interrupt(self) -> None:
         """Break off the statement that runs now; called from another thread."""

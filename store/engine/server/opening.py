@@ -16,6 +16,7 @@ from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
 from store.engine.server.login import quoted, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
+from store.engine.server.searched import make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.system.locations import data_dir
 
@@ -98,6 +99,8 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
             f"has the older version {version} of a store (known: {schema.CURRENT_VERSION});"
             " `backscroll sync --store URL`, by a role that owns the tables, migrates it"))
     connection.schemas = names(tables.schema, ours=version is not None)
+    if create and write and version is not None:
+        make_indexes(connection, tables.schema)
     form = _form(connection, tables, version)
     connection.sql = form.sql
     refusal = _why_read_only(connection, tables, form)

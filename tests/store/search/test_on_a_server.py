@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
+from store.engine.server.connection import ServerConnection
+from store.engine.server.searched import (
+    NEWEST_INDEX,
+    WORDS_INDEX,
+    folded,
+    indexes_of,
+    odd,
+    pieces,
+)
+from store.language.folding import fold
 from store.language.query import parse
+from store.search import on_server
 from store.search.hits import SessionHits
 from store.search.running import sessions_with_hits
 from store.system.records import replaced
@@ -19,6 +33,9 @@ from tests.sources.postgres_server import Server
 from tests.store.engines import fill, new_server_store
 from tests.store.search import naive
 from tests.store.search.test_searching import asked, keys, last
+
+KINDS = ("index", "windows", "none")
+"""What a server has for searches: an index of words, of the newest messages alone, or neither."""
 
 
 class Both(NamedTuple):
@@ -29,20 +46,35 @@ class Both(NamedTuple):
     server: Database
 
 
-@pytest.fixture(scope="module", params=[0, 1])
+@pytest.fixture(scope="module", params=KINDS)
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Server
 ) -> Iterator[Both]:
-    path = naive.fill(tmp_path_factory.mktemp("search") / "store.db", request.param)
+    kind = request.param
+    path = naive.fill(tmp_path_factory.mktemp("search") / "store.db", KINDS.index(kind))
     file = open_database(path, write=False)
     url = new_server_store(postgres)
     writing = open_target(url, write=True)
     fill(writing, file)
+    if kind != "index":
+        writing.connection.execute(f"DROP INDEX {WORDS_INDEX}")
+    if kind == "none":
+        writing.connection.execute(f"DROP INDEX {NEWEST_INDEX}")
     writing.close()
     server = open_target(url)
+    there = indexes_of(cast(ServerConnection, server.connection))
+    assert there.folds and (there.words, there.newest) == (kind == "index", kind != "none")
     yield Both(path, file, server)
     server.close()
     file.close()
+
+
+@pytest.fixture(autouse=True)
+def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read few messages at once, so that the searches of few have all steps of one of many."""
+    monkeypatch.setattr(on_server, "FEW_SESSIONS", 1)
+    monkeypatch.setattr(on_server, "FIRST_WINDOW", 2)
+    monkeypatch.setattr(on_server, "LARGEST_WINDOW", 3)
 
 
 def without_number(found: SessionHits) -> SessionHits:
@@ -68,13 +100,13 @@ def test_pages_counts_and_facets_are_those_of_a_file(both: Both, text: str, orde
     cursor: str | None = None
     for _ in range(100):
         wanted = {"order": order, "limit": 3, "cursor": cursor}
-        on_server = last(both.server, text, **wanted)  # type: ignore[arg-type]
+        in_server = last(both.server, text, **wanted)  # type: ignore[arg-type]
         in_file = last(both.file, text, **wanted)  # type: ignore[arg-type]
-        assert on_server.page.cursor == in_file.page.cursor
-        assert list(map(without_number, on_server.page.sessions)) == (
+        assert in_server.page.cursor == in_file.page.cursor
+        assert list(map(without_number, in_server.page.sessions)) == (
             list(map(without_number, in_file.page.sessions)))
-        assert on_server.counts == in_file.counts
-        assert on_server.facets == in_file.facets and on_server.days == in_file.days
+        assert in_server.counts == in_file.counts
+        assert in_server.facets == in_file.facets and in_server.days == in_file.days
         cursor = in_file.page.cursor
         if cursor is None:
             return
@@ -84,6 +116,32 @@ def test_pages_counts_and_facets_are_those_of_a_file(both: Both, text: str, orde
 @pytest.mark.parametrize(
     "text", ["retry", "tool:bash", "-tool:bash", "is:error agent:claude", "期 loop", "nothing_so"])
 def test_names_the_sessions_with_hits(both: Both, text: str) -> None:
-    *_, on_server = filter(None, sessions_with_hits(both.server, parse(text, now=0)))
+    *_, in_server = filter(None, sessions_with_hits(both.server, parse(text, now=0)))
     *_, in_file = filter(None, sessions_with_hits(both.file, parse(text, now=0)))
-    assert on_server == in_file
+    assert in_server == in_file
+
+
+@pytest.mark.parametrize("last", [0x3100, pytest.param(0x110000, marks=pytest.mark.long)])
+def test_a_server_folds_every_character_as_a_search_does(postgres: Server, last: int) -> None:
+    every = [
+        one for one in map(chr, range(1, last)) if unicodedata.category(one) not in ("Cn", "Co", "Cs")
+    ]
+    with closing(open_target(new_server_store(postgres))) as server:
+        rows = server.connection.execute(
+            f"SELECT one.value, {folded('one.value')}, {odd('one.value')}"
+            f" FROM {server.sql.texts('?', 'one')}", [json.dumps(every)]).fetchall()
+    assert len(rows) == len(every)
+    assert sum(is_odd for *_, is_odd in rows) < 150
+    for character, there, is_odd in rows:
+        here = fold(character).replace("-", "").replace("_", "")
+        known = pieces(here)
+        if is_odd or (here and not known):
+            continue
+        whole = unicodedata.normalize("NFD", here)
+        if "".join(known) == whole:
+            # It may be in the middle of a word.
+            assert there == whole, (character, there)
+        else:
+            assert all(piece in there for piece in known), (character, there)
+            assert there.startswith(known[0]) or not whole.startswith(known[0])
+            assert there.endswith(known[-1]) or not whole.endswith(known[-1])
