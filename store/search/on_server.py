@@ -21,7 +21,7 @@ from store.queries.messages import LAST_CODE_POINT
 from store.search.hits import Place
 from store.search.index.reading import Candidate
 from store.search.verifying import Verifier
-from store.search.walking import NEWEST, scan
+from store.search.walking import NEWEST, Pause, scan
 from store.text.stored_json import array_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FEW_SESSIONS = 200
 """So many sessions are read one by one."""
 _MOST_BOUND = 5_000
 """So many sessions are named to the server; else all messages are looked at."""
-FIRST_WINDOW, LARGEST_WINDOW = 500, 20_000
+FIRST_WINDOW, LARGEST_WINDOW = 100, 20_000
 _WINDOW_S = 0.15
 """How long a statement should take: a search that is left ends with it."""
 _RARE = 20_000
@@ -115,6 +115,7 @@ class OnServer:
             if len(rows) < size:
                 return
             place = number(rows[-1][2]), text(rows[-1][1]) or ""
+            yield Pause("", None, place[0])
             if not asked and len(found) * self._total() <= _RARE * len(rows):
                 asked = True
                 rest = self._indexed(place, sessions)

@@ -21,6 +21,10 @@ _IDS_PER_QUERY = 500
 NEWEST = 2**63 - 1
 
 
+class Pause(Candidate):
+    """No candidate: says that what is looked through took a while, so that others may run."""
+
+
 def place_of(candidate: Candidate) -> tuple[int, str]:
     """Return where a candidate is in the order of all."""
     return candidate.created_at, candidate.message_id or candidate.session_id
@@ -149,10 +153,15 @@ def batches(candidates: Iterable[Candidate], before: Place | None) -> Iterator[l
 
     Args:
         candidates: Ordered by ``created_at``, descending; in any order within one millisecond.
+            A ``Pause`` among them ends the batch.
         before: The last hit of the page before; its message may have further hits.
     """
     size, batch = FIRST_BATCH, list[Candidate]()
     for candidate in _in_order(candidates):
+        if type(candidate) is Pause:
+            yield batch
+            batch = []
+            continue
         if before is not None and place_of(candidate) > (before.created_at, before.message_id):
             continue
         batch.append(candidate)
@@ -166,6 +175,9 @@ def _in_order(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     """Yield candidates with those of one millisecond in order, each once."""
     run: list[Candidate] = []
     for candidate in chain(candidates, (None,)):
+        if type(candidate) is Pause:
+            yield candidate
+            continue
         if candidate is not None and (not run or run[0].created_at == candidate.created_at):
             run.append(candidate)
             continue

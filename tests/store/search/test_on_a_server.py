@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -25,15 +27,23 @@ from store.engine.server.searched import (
 )
 from store.language.folding import fold
 from store.language.query import parse
-from store.search import on_server
-from store.search.hits import SessionHits
-from store.search.running import sessions_with_hits
+from store.search import on_server, running
+from store.search.conditions import conditions_of
+from store.search.hits import Order, SessionHits
+from store.search.running import Request, Run, sessions_with_hits
+from store.search.searching import Searcher
+from store.search.verifying import Verifier, WantedSessions
 from store.system.records import replaced
 from tests.sources.postgres_server import Server
 from tests.store.engines import fill, new_server_store
 from tests.store.search import naive
 from tests.store.search.test_searching import asked, keys, last
 
+HOSTILE = (
+    "%", "_", "100%", "re_ry", "\\", "c\\d", "'", "a'b", '"a""b"', "a\0b", "\ud800", "?", "$1",
+    "x" * 10_000, "re:/retry.*loop/", "re:/(a+)+$/", "-retry loop", "\u200bretry", "ｒｅｔｒｙ",
+    "file:worker.py", "after:1970 before:2090 x", "before:1960 x", "ı", "ΣΑΣ", "한", "ﬁle",
+)
 KINDS = ("index", "windows", "none")
 """What a server has for searches: an index of words, of the newest messages alone, or neither."""
 
@@ -52,6 +62,8 @@ def both(
 ) -> Iterator[Both]:
     kind = request.param
     path = naive.fill(tmp_path_factory.mktemp("search") / "store.db", KINDS.index(kind))
+    if kind != "none":
+        without_escapes(path)
     file = open_database(path, write=False)
     url = new_server_store(postgres)
     writing = open_target(url, write=True)
@@ -69,6 +81,17 @@ def both(
     file.close()
 
 
+def without_escapes(path: Path) -> None:
+    """Write the letters of half of the parts as they are."""
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT id, data_json FROM chat_parts WHERE rowid % 2").fetchall()
+    connection.executemany(
+        "UPDATE chat_parts SET data_json = ? WHERE id = ?",
+        [(json.dumps(json.loads(data), ensure_ascii=False), name) for name, data in rows])
+    connection.commit()
+    connection.close()
+
+
 @pytest.fixture(autouse=True)
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read few messages at once, so that the searches of few have all steps of one of many."""
@@ -83,7 +106,8 @@ def without_number(found: SessionHits) -> SessionHits:
 
 
 def test_finds_what_a_naive_search_finds(both: Both) -> None:
-    for one in asked(1):
+    # Those in a file are asked all; here each third one.
+    for one in islice(asked(1), None, None, 3):
         if not one.text:
             continue
         found = last(both.server, one.text, limit=1000)
@@ -124,7 +148,8 @@ def test_names_the_sessions_with_hits(both: Both, text: str) -> None:
 @pytest.mark.parametrize("last", [0x3100, pytest.param(0x110000, marks=pytest.mark.long)])
 def test_a_server_folds_every_character_as_a_search_does(postgres: Server, last: int) -> None:
     every = [
-        one for one in map(chr, range(1, last)) if unicodedata.category(one) not in ("Cn", "Co", "Cs")
+        one for one in map(chr, range(1, last))
+        if unicodedata.category(one) not in ("Cn", "Co", "Cs")
     ]
     with closing(open_target(new_server_store(postgres))) as server:
         rows = server.connection.execute(
@@ -145,3 +170,62 @@ def test_a_server_folds_every_character_as_a_search_does(postgres: Server, last:
             assert all(piece in there for piece in known), (character, there)
             assert there.startswith(known[0]) or not whole.startswith(known[0])
             assert there.endswith(known[-1]) or not whole.endswith(known[-1])
+
+
+def test_a_search_without_an_index_ends_in_time_and_says_so(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SLICE_S", 0.0)
+    found = last(both.server, "nothing_like_it", scan_s=-1.0)
+    there = indexes_of(cast(ServerConnection, both.server.connection))
+    if there.words:
+        assert found.coverage.why == "" and found.coverage.indexed
+        return
+    assert "pg_trgm" in found.coverage.why and not found.counts.whole
+    assert found.coverage.searched < found.coverage.total
+    *_, sessions = filter(
+        None, sessions_with_hits(both.server, parse("nothing_like_it", now=0), seconds=-1.0))
+    assert sessions.why == found.coverage.why
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_are_found_as_in_a_file(both: Both, text: str) -> None:
+    query = parse(text, now=0)
+    for term in (query,) if query and not query.problems else ():
+        in_server, in_file = (
+            [one for one in Run(db, Request(term), None).steps() if one is not None][-1]
+            for db in (both.server, both.file))
+        assert keys(in_server.page.in_order) == keys(in_file.page.in_order)
+        assert in_server.counts == in_file.counts
+
+
+@pytest.mark.parametrize("order", ["newest", "best"])
+async def test_a_searcher_pages_through_a_server(both: Both, order: Order) -> None:
+    query, cursor = parse("retry", now=0), None
+    async with (
+        await Searcher.open(both.server.path) as there, await Searcher.open(both.path) as here
+    ):
+        for _ in range(100):
+            found = await there.hits(query, order=order, limit=4, cursor=cursor)
+            assert found == await here.hits(query, order=order, limit=4, cursor=cursor)
+            cursor = found.cursor
+            if cursor is None:
+                return
+    raise AssertionError("the pages do not end")
+
+
+def test_the_server_leaves_out_what_cannot_have_the_word(both: Both) -> None:
+    looked: list[int] = []
+    for word in ("straße", "nothing_like_it"):
+        conditions = conditions_of(parse(word, now=0))
+        wanted = WantedSessions(both.server, conditions.sessions, helpers=True, now=0)
+        verifier = Verifier(both.server, conditions, wanted)
+        walk = on_server.OnServer(both.server, verifier, [word])
+        found = [one.message_id for one in walk.candidates(None) if one.message_id]
+        looked.append(len(found))
+        for message in found:
+            texts = both.file.connection.execute(
+                "SELECT data_json FROM chat_parts WHERE message_id = ?", (message,)).fetchall()
+            assert any("strasse" in fold(text) or "\\u" in text for (text,) in texts), texts
+    (every,) = both.file.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
+    assert looked[1] <= looked[0] < every and looked[0]
