@@ -164,7 +164,7 @@ class OnServer:
                 (*self._needles, *place, self._oldest, *ids),
             ).fetchall()
         except ServerError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
             return None
         finally:
