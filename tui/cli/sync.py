@@ -101,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
 
         path = library_path()
         team = Team(str(options.store), path, mask=not options.no_mask)
+    elif options.no_mask:
+        raise UsageError("--no-mask is for --store postgresql://...: nothing else is masked")
     kinds, roots = _sorted_out(options.sources)
     for root in roots:
         if isinstance(root, ServerUrl) and root.left_out:

@@ -17,7 +17,9 @@ from store.engine import changes
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.errors import Refused, StoreError
+from store.queries.originals import records_of_session
 from store.sharing.masks import Masking
+from store.sync.blocks import cut_blocks, packed, unpacked
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.verbs.marks import rename, star
@@ -283,8 +285,21 @@ def test_no_secret_leaves_the_machine(make: Make, engine: str) -> None:
     source.connection.execute(
         "UPDATE chat_sessions SET metadata_json = ?",
         (json.dumps({"title": f"key {KEY}", "env": {"password": "hunter2hunter2"}}),))
+    records = [b'{"env": "' + KEY.encode() + b'"}', f"plain {KEY}".encode(), b"\xff\x00", b"{}"]
+    for block in cut_blocks(records, compress=True):
+        source.connection.execute(
+            "INSERT INTO original_records VALUES ('ses_a', ?, ?, ?, ?)",
+            (block.first, block.count, block.checksum, block.compressed()))
+    source.connection.execute(
+        "INSERT INTO attachments VALUES ('ses_a', 'out.txt', 'text/plain', ?, ?)",
+        (len(KEY), packed(KEY.encode())))
     share(source, team, person(masking=Masking()))
     words = repr(rows_in(team))
+    first, second, *others = records_of_session(team, "ses_a")
+    assert others == records[2:] and KEY.encode() not in first + second
+    assert first.startswith(b'{"env":"[masked ') and second.startswith(b"plain [masked ")
+    ((body,),) = team.connection.execute("SELECT body FROM attachments").fetchall()
+    assert unpacked(1, body)[0].startswith(b"[masked ")
     assert KEY not in words and "hunter2" not in words and "[masked " in words
     # Masked in another way, all is brought again.
     found = share(source, team, person(masking=Masking(emails=True)))
