@@ -10,7 +10,7 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.errors import NotFound
-from store.queries import counting, sessions
+from store.queries import activities, counting, sessions
 from store.queries.sessions import Archived, SessionFilter
 from tests.store.making import (
     WRAP,
@@ -362,3 +362,15 @@ class TestOnAHostsOwnIndexes:
         steps = plan(database, SessionFilter(archived="only"), None)
         assert steps[0] == "SEARCH s USING INDEX idx_chat_sessions_archived (archived_at>?)"
         database.close()
+
+
+def test_rows_of_the_list_without_counts_are_the_same_but_for_them(tmp_path: Path) -> None:
+    database = open_database(own(tmp_path / "s.db"))
+    add_session(database.connection, "s")
+    add_message(database.connection, "s", "m", 1)
+    (counted,) = activities.rows(database, (), ["s"], 5).values()
+    (bare,) = activities.rows(database, (), (), 5, ["s"]).values()
+    assert (counted.messages, bare.messages) == (1, 0)
+    bare.messages = 1
+    assert bare == counted
+    database.close()

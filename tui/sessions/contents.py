@@ -132,8 +132,12 @@ class ListContents:
         await self.read()
 
     async def _opened_row(self) -> ListRow | None:
-        ids = [self._opened] if self._opened is not None else []
-        found = await self._library.read(activities.rows, (), ids, self._library.clock())
+        return await self._place(self._opened) if self._opened is not None else None
+
+    async def _place(self, session_id: str) -> ListRow | None:
+        """Read a session's row without its count of messages: it only has to be found."""
+        found = await self._library.read(
+            activities.rows, (), (), self._library.clock(), [session_id])
         return next(iter(found.values()), None)
 
     async def _lift_limits(self) -> None:
@@ -176,12 +180,12 @@ class ListContents:
             self.filter_changed()
 
     async def _unfold_to(self, row: ListRow) -> None:
-        folds, library = self._state.folds, self._library
+        folds = self._state.folds
         above: str | None = row.parent_id
         while above is not None and folds.get(above) is not False:
             folds[above] = False
-            found = await library.read(activities.rows, (), [above], library.clock())
-            above = next((each.parent_id for each in found.values()), None)
+            found = await self._place(above)
+            above = found.parent_id if found is not None else None
 
     async def fold(self, folded: bool) -> None:
         """Fold or unfold what is below the selected session, or fold it under its parent."""
