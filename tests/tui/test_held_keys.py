@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from textual import events
+from textual.geometry import Region
+from textual.strip import Strip
 
 from tests.store.talks import Talk, make_store
 from tests.tui.stores import browser, put, settled, some
@@ -65,3 +68,27 @@ async def test_held_keys_in_the_transcript(tmp_path: Path, held: int) -> None:
         await hold(app, "up", held)
         above = pane.view.position
         assert (above.part, above.line) == (top.part, top.line)
+
+
+async def test_frames_are_left_out_while_a_held_key_is_behind(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(100)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        view, drawn = app.main.sessions.view, list[int | None]()
+        render = view.render_lines
+
+        def watched(crop: Region) -> list[Strip]:
+            drawn.append(view.cursor)
+            return render(crop)
+
+        with patch.object(view, "render_lines", watched):
+            for _ in range(80):
+                app.post_message(events.Key("down", None))
+            await inputs_done(app)
+            await app.wait_for_refresh()
+            assert view.cursor == 80
+            # The last one is drawn, and not each of those before.
+            assert drawn[-1] == 80 and len(set(drawn)) < 60
+            # Keys that take turns are drawn as ever.
+            await pilot.press("up", "down")
+            assert view.cursor == 80

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.worker import Worker, WorkerState
 
 from tui.keys.declaration import AnyCommand, Scope
-from tui.keys.queue import Work, enqueue
+from tui.keys.queue import HasQueue, Work, enqueue
 from tui.keys.table import commands_of
 from tui.messages import ProblemOccurred
 
@@ -50,10 +50,12 @@ class CommandOwner:
 
     async def run_command(self, command: AnyCommand) -> None:
         """Run a command of this owner, or show why it cannot be run now; the queue calls it."""
+        app = cast("App[None]", self.app)  # type: ignore[attr-defined]
+        if command.group == "Move":
+            cast("HasQueue", app).inputs.moves()
         await self.catch_up(command)
         reason = command.available(self)
         if reason is not None:
-            app = cast("App[None]", self.app)  # type: ignore[attr-defined]
             app.notify(reason, severity="warning", markup=False)
             return
         result = command.run(self)

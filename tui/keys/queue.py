@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import Any, Protocol, cast
@@ -25,6 +26,11 @@ SETTLES_WITHIN_S = 3.0
 """The next input waits no longer than this for widgets to handle the one before."""
 MOST_CLIMBS = 8
 """A screen whose widgets never stop posting messages is not waited for again after these."""
+
+BEHIND = 2
+"""While so many repeats of a key that moves wait, frames are left out."""
+NO_FRAME_S = 0.05
+"""The longest time without a frame."""
 
 _released: ContextVar[asyncio.Future[None] | None] = ContextVar("released", default=None)
 
@@ -86,6 +92,8 @@ class InputQueue:
         self._task: asyncio.Task[None] | None = None
         self._paused = False
         self._released: set[asyncio.Future[object]] = set()
+        self._moving = self._frame_due = False
+        self._no_frame: ExitStack | None = None
 
     # What comes in
 
@@ -125,6 +133,36 @@ class InputQueue:
         if self._task is not None:
             self._task.cancel()
 
+    # Frames, while a key is held that moves faster than can be drawn
+
+    def moves(self) -> None:
+        """Note that the current input only moves: where it is held, not each step is drawn."""
+        self._moving = True
+
+    def _is_behind(self, event: events.Event) -> bool:
+        """Return whether an input that moves is followed by more of the same."""
+        return (
+            self._moving and isinstance(event, events.Key) and len(self._waiting) >= BEHIND
+            and all(isinstance(waiting := self._waiting[place], events.Key)
+                    and waiting.key == event.key for place in range(BEHIND))
+        )
+
+    def _leave_out_frames(self) -> None:
+        if self._no_frame is None and not self._frame_due:
+            self._no_frame = ExitStack()
+            self._no_frame.enter_context(self._app.batch_update())
+            asyncio.get_running_loop().call_later(NO_FRAME_S, self._draw, self._no_frame)
+
+    def _draw(self, of: ExitStack | None) -> None:
+        """Have frames drawn again, the next one before any is left out."""
+        if of is not None and of is self._no_frame:
+            self._no_frame = None
+            of.close()
+            self._frame_due = self._app.screen.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        self._frame_due = False
+
     # One after the other
 
     def _start(self) -> None:
@@ -138,11 +176,18 @@ class InputQueue:
                     if self._following:
                         await self._run_work(self._following.popleft())
                     else:
-                        await self._take(self._waiting.popleft())
+                        event = self._waiting.popleft()
+                        self._moving = False
+                        await self._take(event)
+                        if self._is_behind(event):
+                            self._leave_out_frames()
+                            continue
+                        self._draw(self._no_frame)
                     self._handled()
                 except Exception as error:
                     self._failed(error)
         finally:
+            self._draw(self._no_frame)
             self._task = None
 
     async def _run_work(self, work: Work) -> None:

@@ -191,9 +191,11 @@ class TurnCounter:
 
         seen = self._seen
         rows = [seen.rows[rowid] for rowid in seen.seen_rowids() if rowid in seen.rows]
+        before = [row.turns for row in rows]
         missing = [row for row in self.counts.fill(rows)
                    if row.id not in self._written and row.id != self._tallied_now]
-        seen.rows_changed(row.rowid for row in rows)
+        seen.rows_changed(
+            row.rowid for row, turns in zip(rows, before, strict=True) if row.turns != turns)
         for start in range(0, len(missing), COUNTED_AT_ONCE):
             some = missing[start:start + COUNTED_AT_ONCE]
             found = await self._library.read(counts, [row.id for row in some])

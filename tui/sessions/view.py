@@ -165,6 +165,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     def rows_changed(self, rowids: Iterable[int]) -> None:
         """Draw sessions again whose rows were changed in place."""
         changed = set(rowids)
+        if not changed:
+            return
         first = self._entry_near(round(self.scroll_y)) if len(self.model) else 0
         for entry, rowid in enumerate(self.seen_rowids(), start=first):
             if rowid in changed:
