@@ -70,6 +70,7 @@ class Batch:
     Attributes:
         at: The time of the write, epoch ms.
         session: None leaves the session's row, and its ``updated_at``, alone.
+        logged: On a server, the number of its entry in ``changes`` and of the transaction.
     """
 
     session_id: str
@@ -79,3 +80,4 @@ class Batch:
     parts: list[PartWrite] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     session: SessionWrite | None = None
+    logged: tuple[int, int] | None = None

@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 
 from store.engine.database import Database, in_transaction
 from store.engine.transactions import is_busy
-from store.errors import NotFound, Refused
+from store.errors import NotFound, Refused, StoreError
 from store.recorder import writing
 from store.recorder.procedures import Procedure, drive
-from store.recorder.recording import Recording, user_message
+from store.recorder.recording import Recording, is_lost, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
 from store.system.readable import readable
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
 _RETRY_S = 1.0
+_FIRST_RETRY_S, _LAST_RETRY_S = 0.1, 5.0
 _TRIES = 60
 """Each lasts as long as the connection's ``busy_timeout``: five minutes in all."""
 _TOLD_EVERY = 12
@@ -143,6 +144,9 @@ class DirectRecorder:
         """Save what waits; where another program writes for long, try again later."""
         self._deadline = None
         recording = self._recording
+        if self._database.server is not None:
+            self._insist(recording.save)
+            return
         message = recording.message
         batch = recording.take_batch(message)
         if message is None or batch is None:
@@ -188,6 +192,11 @@ def take_line(recording: Recording, value: dict[str, Any]) -> Procedure[str]:
     return recording.add_message(value)
 
 
+def _is_gone(database: Database, error: BaseException) -> bool:
+    """Return whether a server could not be connected to again."""
+    return database.server is not None and database.moved() and isinstance(error, StoreError)
+
+
 def insist(
     database: Database, make: Callable[[], Procedure[T]], tell: Callable[[str], None]
 ) -> T:
@@ -204,7 +213,12 @@ def insist(
     for number in range(_TRIES):
         try:
             return drive(database, make())
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, StoreError) as error:
+            if is_lost(error) or _is_gone(database, error):
+                if number % _TOLD_EVERY == 0:
+                    tell(f"{database.name} is gone; trying again")
+                time.sleep(min(_FIRST_RETRY_S * 2**number, _LAST_RETRY_S))
+                continue
             if not is_busy(error):
                 raise
         if number % _TOLD_EVERY == 0:

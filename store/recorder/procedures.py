@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from store.engine.database import Database, in_transaction
+from store.engine.database import Database, in_transaction, open_database
 
 T = TypeVar("T")
 
@@ -46,4 +46,6 @@ def drive(db: Database, procedure: Procedure[T]) -> T:
 
 
 def _run(db: Database, operation: Operation) -> Any:
+    if db.server is not None and db.moved():
+        db.connection = open_database(db.path).connection
     return in_transaction(db, operation.work) if operation.writes else operation.work(db)

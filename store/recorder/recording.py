@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from store.activity.judgement import activity_of, stored_activity
+from store.engine.database import Database
 from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
@@ -28,6 +29,7 @@ from store.recorder.procedures import Operation, Procedure
 from store.recorder.queue import QueuedMessages
 from store.recorder.reducer import REFUSED, UNKNOWN, is_known
 from store.recorder.session_state import SessionState
+from store.rows import SessionRow
 from store.system.clock import Clock, system_clock
 
 TITLE_LENGTH = 80
@@ -76,6 +78,8 @@ class Recording:
         self._queued = QueuedMessages(self.session, self._messages, clock)
         self.message = None
         self.waiting = 0
+        self._is_claimed = False
+        self._unsure: tuple[RecordedMessage, Batch] | None = None
 
     @property
     def session_id(self) -> str:
@@ -123,11 +127,14 @@ class Recording:
             self.session_id, agent, workspace, dump({"activity": self.session.activity_json()}),
             self._clock(),
         )
-        yield Operation(partial(writing.insert_session, session=new), writes=True)
+        self._is_claimed = yield Operation(partial(_begin, session=new), writes=True)
         return self.session_id
 
     def _continue(self, name: str) -> Procedure[None]:
-        row = yield Operation(partial(sessions.resolve, name=name))
+        row, on_server = yield Operation(partial(_found, name=name))
+        if on_server:
+            self._is_claimed = yield Operation(
+                partial(writing.claim, session_id=row.id), writes=True)
         self.session.id = row.id
         now = self._clock()
         stored = stored_activity(row.metadata_json) or {}
@@ -560,12 +567,16 @@ class Recording:
 
     def close(self) -> Procedure[None]:
         """Save what waits and note that nobody records any more."""
+        yield from self._settle()
         yield from self.end_turn()
         if self.session.activity == "running":
             self.session.set_activity("idle")
         if self.session.activity_moved:
             batch = Batch(self.session_id, None, self._clock(), session=self.session.take_write())
             yield Operation(partial(writing.write, batch=batch), writes=True)
+        if self._is_claimed:
+            work = partial(writing.release, session_id=self.session_id)
+            yield Operation(work, writes=True)
 
     def save(
         self, message: RecordedMessage | None = None, *, title: str | None = None,
@@ -578,16 +589,37 @@ class Recording:
             title: The title of the session, if it has none.
             exact: Parse a long tool input that still streams, however lately that was done.
         """
+        yield from self._settle()
         message = message or self.message
         batch = self.take_batch(message, title=title, exact=exact)
         if message is None or batch is None:
             return
         try:
-            yield Operation(partial(writing.write, batch=batch), writes=True)
-        except BaseException:
-            self.put_back(message, batch)
-            raise
+            work = _write_claimed if self._is_claimed else writing.write
+            yield Operation(partial(work, batch=batch), writes=True)
+        except BaseException as error:
+            if batch.logged is None or not is_lost(error):
+                self.put_back(message, batch)
+                raise
+            # The server may have committed it before the connection was lost.
+            self._unsure = message, batch
+            if not (yield from self._settle()):
+                raise
+            return
         message.written(batch.parts)
+
+    def _settle(self) -> Procedure[bool]:
+        """Find out what became of a batch whose commit was not answered; return if it is there."""
+        if self._unsure is None:
+            return False
+        message, batch = self._unsure
+        written: bool = yield Operation(partial(writing.is_written, batch=batch), writes=True)
+        self._unsure = None
+        if written:
+            message.written(batch.parts)
+        else:
+            self.put_back(message, batch)
+        return written
 
     def take_batch(
         self, message: RecordedMessage | None, *, title: str | None = None, exact: bool = False
@@ -618,6 +650,25 @@ class Recording:
         used = session.used if session is not None else {}
         message.not_written(batch.message, batch.parts, batch.removed, used)
         self.session.put_back(session)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether an error says that the connection to a server is gone."""
+    return any(getattr(one, "is_lost", False) for one in (error, error.__cause__))
+
+
+def _begin(db: Database, session: writing.NewSession) -> bool:
+    writing.insert_session(db, session)
+    return writing.claim(db, session.id)
+
+
+def _found(db: Database, name: str) -> tuple[SessionRow, bool]:
+    return sessions.resolve(db, name), db.server is not None
+
+
+def _write_claimed(db: Database, batch: Batch) -> None:
+    writing.claim(db, batch.session_id)
+    writing.write(db, batch)
 
 
 def user_message(

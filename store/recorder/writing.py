@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from store.engine.database import Database
 from store.engine.json_edits import set_json
-from store.errors import NotFound
+from store.errors import NotFound, Refused
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
 from store.recorder.json_text import dump
 from store.recorder.large_json import pieces
@@ -56,6 +56,11 @@ _INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
 _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
+_LOGGED = (
+    "SELECT max(seq), CAST(CAST(pg_current_xact_id() AS text) AS bigint) FROM changes"
+    " WHERE written_by = pg_current_xact_id()"
+)
+_CLAIM = "hashtextextended(CAST($1 AS text), 0)"
 _TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
 
@@ -115,6 +120,72 @@ def write(db: Database, batch: Batch) -> None:
     for part in batch.parts:
         _write_part(db, batch, part)
     log_change(db, batch.session_id, batch.message_id, batch.at)
+    if db.server is not None and db.form.name == "own":
+        batch.logged = db.connection.execute(_LOGGED).fetchone()
+
+
+def is_written(db: Database, batch: Batch) -> bool:
+    """Return whether a batch was committed before the connection to a server was lost.
+
+    Args:
+        db: The store, in a transaction: one that writes begins after the lost one has ended.
+        batch: Its ``logged`` is set.
+    """
+    assert batch.logged is not None
+    seq, by = batch.logged
+    row = db.connection.execute(
+        "SELECT 1 FROM changes WHERE seq = $1 AND session_id = $2"
+        " AND written_by = CAST(CAST($3 AS text) AS xid8)",
+        {"1": seq, "2": batch.session_id, "3": by},
+    ).fetchone()
+    return row is not None
+
+
+def claim(db: Database, session_id: str) -> bool:
+    """Take a session of a store on a server for a recorder, until its connection ends.
+
+    Args:
+        db: A writing connection.
+        session_id: The session's id.
+
+    Returns:
+        Whether it is on a server; a recorder on a file is known by its process.
+
+    Raises:
+        Refused: Another recorder has the session, on this or another machine.
+    """
+    if db.server is None:
+        return False
+    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
+    if session_id not in claimed:
+        (taken,) = db.connection.execute(
+            f"SELECT pg_try_advisory_lock({_CLAIM})", {"1": _claim_name(db, session_id)}
+        ).fetchone()
+        if not taken:
+            raise Refused(
+                f"session {session_id} is being recorded by another connection to {db.name};"
+                " close that recorder first")
+        claimed.add(session_id)
+    return True
+
+
+def release(db: Database, session_id: str) -> None:
+    """Let others record a session of a store on a server.
+
+    Args:
+        db: A writing connection.
+        session_id: The session's id.
+    """
+    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
+    if session_id in claimed:
+        db.connection.execute(
+            f"SELECT pg_advisory_unlock({_CLAIM})", {"1": _claim_name(db, session_id)})
+        claimed.discard(session_id)
+
+
+def _claim_name(db: Database, session_id: str) -> str:
+    schemas = db.connection.schemas  # type: ignore[attr-defined]
+    return f"{schemas.get('chat_sessions', '')}/{session_id}"
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:

@@ -11,6 +11,7 @@ import pytest
 from store.activity.judgement import activity_of
 from store.engine.database import open_database
 from store.engine.json_edits import set_json
+from store.engine.opening import open_target
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions
@@ -20,6 +21,8 @@ from store.recorder.procedures import drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.usage import UsageSum, buckets_of
 from store.recorder.writing import CHANGES_KEPT
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_server_store, opened_again
 from tests.store.recording import (
     feed,
     leave_without_a_word,
@@ -437,3 +440,53 @@ def test_a_long_input_is_parsed_at_a_slower_pace_than_it_is_saved(own_talk: Talk
     assert early["rawInput"].endswith("xy") and early["input"]["a"].endswith("x")
     assert late["input"]["a"].endswith("xyz")
     assert stored(own_talk.db, message_id)["parts"][0]["input"]["a"].endswith("xyz")
+
+
+# -- on a server
+
+
+class _Lost(sqlite3.OperationalError):
+    is_lost = True
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_commit_that_was_not_answered_is_written_once(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    db = open_target(new_server_store(postgres), write=True)
+    recording, message_id = record(db, [START, STEP])
+    for chunk in [*text("kept"), {"type": "finish-step"}, usage(input=4)]:
+        drive(db, recording.receive(chunk))
+    run = type(db.connection).execute
+
+    def lost(self: Any, sql: str, *values: Any) -> Any:
+        if sql != "COMMIT":
+            return run(self, sql, *values)
+        monkeypatch.undo()
+        run(self, "COMMIT" if committed else "ROLLBACK")
+        self.close()
+        raise _Lost("gone")
+
+    monkeypatch.setattr(type(db.connection), "execute", lost)
+    if committed:
+        drive(db, recording.save())
+    else:
+        with pytest.raises(_Lost):
+            drive(db, recording.save())
+    drive(db, recording.close())
+    assert stored(db, message_id)["parts"][1]["text"] == "kept"
+    assert session_row(db, recording.session_id)["prompt_tokens"] == 4
+    db.close()
+
+
+def test_a_session_has_one_recorder_on_all_machines(postgres: Server) -> None:
+    db = open_target(new_server_store(postgres), write=True)
+    recording, _ = record(db, [START])
+    other = opened_again(db)
+    with pytest.raises(Refused, match="another connection"):
+        record(other, [], session=recording.session_id)
+    drive(db, recording.close())
+    record(other, [], session=recording.session_id)
+    other.close()
+    record(db, [], session=recording.session_id)
+    db.close()

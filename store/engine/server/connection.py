@@ -150,6 +150,7 @@ class ServerConnection:
         sql: The words of its engine for the columns of the store; set when these are known.
         is_pooled: Whether a pooler may give each transaction another connection of the server.
         total_changes: How many rows it has written.
+        claimed: Sessions that only its recorders may record.
     """
 
     def __init__(self, url: ServerUrl) -> None:
@@ -165,6 +166,7 @@ class ServerConnection:
         self.schemas: Mapping[str, str] = {}
         self.sql: Dialect = SQLITE
         self.total_changes = 0
+        self.claimed: set[str] = set()
         self._beside: sqlite3.Connection | None = None
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[Any] | None = None
