@@ -101,6 +101,10 @@ class Ambiguous(NotFound):
             choices: The newest of them, newest first.
             more: Whether it fits others too.
         """
+        from store.text.neutral import neutral_line
+
         self.name, self.noun, self.choices, self.more = name, noun, tuple(choices), more
-        named = [f"{one.id} ({', '.join((_day(one.at), *one.details))})" for one in choices]
+        # A session may name any path: it is one line in whatever tells of it.
+        details = [", ".join((_day(one.at), *map(neutral_line, one.details))) for one in choices]
+        named = [f"{one.id} ({told})" for one, told in zip(choices, details, strict=True)]
         super().__init__(f"{name} matches several {noun}: {', '.join([*named, *['...'] * more])}")

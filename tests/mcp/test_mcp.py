@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +264,27 @@ async def test_what_cannot_be_answered_is_said(
 ) -> None:
     async with talking(store) as client:
         assert words in await refusal(client, tool, **arguments)
+
+
+async def test_an_id_that_two_sessions_have_names_both(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection, connection:
+        for place, name in enumerate(("aaaa", "bbbb")):
+            source = json.dumps({"kind": name, "id": "twice", "path": f"/of/{name}\nline.jsonl"})
+            connection.execute(
+                "INSERT INTO chat_sessions(id, agent, model_json, metadata_json, created_at,"
+                " updated_at) VALUES (?, ?, '{}',"
+                " json_object('title', ?, 'source', json(?)), ?, ?)",
+                (f"ses_{name}", name, f"Title {name}", source, 0, 86_400_000_000 + place),
+            )
+    async with talking(store) as client:
+        said = await refusal(client, "show", session="twice")
+        one = await ask(client, "show", session="ses_aaaa")
+    assert "twice matches several sessions" in said and "\n" not in said
+    newest, older = said.index("ses_bbbb"), said.index("ses_aaaa")
+    for found in ("1972-09-27", "/of/bbbb line.jsonl", "Title bbbb"):
+        assert newest < said.index(found) < older
+    assert "/of/aaaa line.jsonl" in said[older:]
+    assert one["session"]["id"] == "ses_aaaa"
 
 
 async def test_the_store_is_not_changed(store: Path) -> None:
