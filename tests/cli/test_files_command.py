@@ -71,6 +71,27 @@ def test_saves_below_the_folder_and_never_over_a_file(
     assert (out / "a.py").read_text() == "two\n"
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+@pytest.mark.parametrize("kind", ["folder", "link", "dead link", "link to a folder"])
+def test_what_is_no_file_in_the_way_stays(
+    run: Run, store: Path, tmp_path: Path, kind: str, force: tuple[str, ...]
+) -> None:
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    out.mkdir()
+    kept.mkdir()
+    (kept / "file").write_text("kept\n")
+    if kind == "folder":
+        (out / "a.py").mkdir()
+    else:
+        (out / "a.py").symlink_to(
+            {"link": kept / "file", "dead link": kept / "new"}.get(kind, kept))
+    result = run("--store", store, "files", "ses_inspected", "--out", out, *force)
+    assert result.code == 1 and "--force" not in result.err and "--out" in result.err
+    assert [path.name for path in kept.iterdir()] == ["file"]
+    assert (kept / "file").read_text() == "kept\n"
+    assert (out / "a.py").is_symlink() == (kind != "folder")
+
+
 @pytest.mark.parametrize(("arguments", "code"), [
     (["--path", "nothing"], 1), (["--since", "x"], 2), (["--at", "nothing"], 1),
     (["--path", "txt", "--at", "msg_inspected_00001"], 1),

@@ -54,6 +54,7 @@ from store.queries.messages import resolve_message
 from store.queries.sessions import resolve
 from store.queries.summaries import summaries_of
 from store.system.clock import system_clock
+from store.system.files import AlreadyThere
 from store.text.diffs import as_text as diff_text
 from store.text.diffs import tally
 from store.text.figures import count_of, size
@@ -197,9 +198,7 @@ def _save(shown: list[_Shown], options: argparse.Namespace) -> None:
             saved = folder.write(parts, content.body, replace=options.force)
         except Refused as error:
             each.refused = neutral(str(error))
-            there = present(str(folder.path.joinpath(*parts)))
-            since = since_words(content, there, standing(content, there))
-            note(f"{each.refused}. {since or 'It is the same.'} Use --force to replace it.")
+            note(each.refused + _way_out(error, content, folder.path.joinpath(*parts)))
             continue
         each.saved = str(saved.path)
         if not options.json:
@@ -211,6 +210,21 @@ def _save(shown: list[_Shown], options: argparse.Namespace) -> None:
              + (f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""))
     if not any(each.saved or each.refused for each in shown):
         note("Nothing was saved: no file has a known content at this point.")
+
+
+def _way_out(error: Refused, content: Content, path: Path) -> str:
+    """Return what is known of a file that is in the way; nothing of links, folders and so on.
+
+    Args:
+        error: Why the content was not saved.
+        content: The content.
+        path: Where it was to be saved.
+    """
+    there = present(str(path))
+    if not isinstance(error, AlreadyThere) or there.state != "file" or path.is_symlink():
+        return ". Name another folder with --out."
+    since = since_words(content, there, standing(content, there))
+    return f". {since or 'It is the same.'} Use --force to replace it."
 
 
 # Printing
