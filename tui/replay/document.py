@@ -145,6 +145,8 @@ class ReplayDocument(Document):
                 happened = number < rewinds
                 hidden[message] = toggle.at * toggle.hides if happened else hidden.get(message, 0)
         for message, at in hidden.items():
+            if self._whole.hidden_at[message] == at:
+                continue
             moved.add(self._whole.message_ids[message])
             self._whole.hidden_at[message] = at
             if at:

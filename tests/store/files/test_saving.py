@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from store.errors import Refused
+from store.files.disk import Present, present, standing
+from store.files.history import Content
 from store.files.saving import Folder, safe_parts
 from store.system.files import AlreadyThere
 
@@ -103,3 +105,23 @@ def test_databases_and_folders_are_not_replaced(tmp_path: Path) -> None:
     for name in ("store.db", "folder"):
         with pytest.raises(Refused):
             Folder(tmp_path).write((name,), b"x", replace=True)
+
+
+def test_a_file_that_has_more_than_its_size_says_is_not_read_whole(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = Path("/proc/self/maps")
+    if not endless.is_file() or endless.stat().st_size:
+        pytest.skip("no such file here")
+    assert present(str(endless)).body
+    monkeypatch.setattr("store.files.disk.MOST_BYTES", 9)
+    now = present(str(endless))
+    assert (now.state, now.body, now.digest) == ("file", None, "")
+
+
+def test_a_file_that_is_too_large_to_read_differs_by_its_size() -> None:
+    content = Content("copy", b"12345")
+    assert standing(content, Present("file", 5)) == "unknown"
+    assert standing(content, Present("file", 6)) == "changed"
+    assert standing(content, Present("other", 5)) == "changed"
+    assert standing(Content("missing"), Present("file", 5)) == "there"

@@ -140,6 +140,14 @@ def test_the_log_knows_better() -> None:
     assert ms(1_500) in timeline.moments and ms(9) not in timeline.moments
 
 
+def test_a_result_that_came_after_the_log_was_switched_off() -> None:
+    timeline = raw([user(0), Msg(1_000, [call(1_000, 9_000), text(1_000, 9_000)])])
+    for position in (0, 1):
+        timeline.note(Change("m1", position, ms(2_000), 1, True))
+    timeline.settle()
+    assert (timeline.ends[1], timeline.ends[2]) == (ms(9_000), ms(2_000))
+
+
 def test_what_was_hidden_and_restored_by_the_log() -> None:
     timeline = raw([user(0), user(1_000), user(2_000, hidden=3_000), user(9_000, hidden=50_000)])
     for message, hidden_at, at in (
