@@ -28,7 +28,7 @@ from store.text import figures
 from store.upkeep.backup import back_up, nightly
 from store.upkeep.sizes import size_on_disk
 from tui.cli.output import Printer, UsageError, home_path, print_json
-from tui.cli.stores import needs_store, store_for_reading
+from tui.cli.stores import needs_store, refuse_server, store_for_reading
 from tui.cli.working import showing
 
 EXAMPLES = (
@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
     path = expanded(options.file)
     with store_for_reading(options) as opened, showing() as shown:
         database = needs_store(opened)
+        refuse_server(database, "back it up with pg_dump, which takes all of its schemas")
         if options.dry_run:
             made = Snapshot(path, size_on_disk(database.path), row_counts(database.file),
                             database.form.version)

@@ -18,7 +18,7 @@ from store.system.paths import real_path
 from store.text import figures
 from store.upkeep.compacting import Checkpointed, Mode, checkpoint
 from tui.cli.output import Printer, note, print_json
-from tui.cli.stores import library_for_upkeep
+from tui.cli.stores import library_for_upkeep, refuse_server
 
 EXAMPLES = (
     ("backscroll checkpoint", "empty the log"),
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Empty the log."""
     with library_for_upkeep(options) as database:
+        refuse_server(database, "the server empties its own log; CHECKPOINT in psql does at once")
         if options.dry_run:
             size = max(0, size_of(beside(real_path(database.path), "-wal")))
             done = Checkpointed(False, 0, 0, size, size)

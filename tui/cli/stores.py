@@ -77,6 +77,22 @@ def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
         database.close()
 
 
+def refuse_server(database: Database, way_out: str) -> None:
+    """Refuse a store on a server for a command about files.
+
+    Args:
+        database: The store.
+        way_out: What serves there.
+
+    Raises:
+        Refused: It is on a server.
+    """
+    from store.errors import Refused
+
+    if database.server is not None:
+        raise Refused(f"{database.name} is on a server: {way_out}")
+
+
 def needs_store(database: Database | None) -> Database:
     """Return the store; raise if there is none.
 

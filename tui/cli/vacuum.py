@@ -18,7 +18,7 @@ from store.text import figures
 from store.upkeep.compacting import Vacuumed, vacuum
 from store.upkeep.sizes import size_on_disk, sizes
 from tui.cli.output import Printer, note, print_json
-from tui.cli.stores import library_for_upkeep
+from tui.cli.stores import library_for_upkeep, refuse_server
 from tui.cli.working import showing
 
 EXAMPLES = (
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the file anew."""
     with library_for_upkeep(options) as database, showing() as shown:
+        refuse_server(database, "it gives space back by itself; VACUUM FULL in psql does at once")
         if options.dry_run:
             before = size_on_disk(database.path)
             done = Vacuumed(before, before - sizes(database, shown).free_in_file, False)
