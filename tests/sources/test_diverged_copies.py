@@ -21,6 +21,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
+from tests.sources.samples import FIRST, path_of
 from tests.store.sync_fakes import dump
 
 SESSION = "c" * 8
@@ -86,3 +87,24 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
         synced(tmp_path / "two.db", tmp_path / "other").close()
     with closing(synced(tmp_path / "two.db", tmp_path / "other")) as database:
         assert said(database) == before
+
+
+@pytest.mark.parametrize(("kind", "names"), [
+    ("pi", "*.jsonl"), ("y-agent", "*.display.jsonl"), ("claude-code", "*.jsonl"),
+])  # fmt: skip
+def test_a_copy_that_is_appended_to_its_file_counts_nothing(
+    kind: str, names: str, tmp_path: Path
+) -> None:
+    root = path_of(FIRST[kind].copied(tmp_path))
+    reader = FIRST[kind].target().source
+
+    def counted() -> dict[str, Any]:
+        drafts = [d for unit in reader.units(root, []) for d in reader.read(root, unit).sessions]
+        return {draft.source_id: [(message.source_id, message.metadata.get("usage"))
+                                  for message in draft.messages if message.role == "assistant"]
+                for draft in drafts}  # fmt: skip
+
+    before = counted()
+    path = max(root.rglob(names), key=lambda path: path.stat().st_size)
+    path.write_bytes(path.read_bytes() * 2)
+    assert counted() == before

@@ -79,6 +79,9 @@ class Tree:
         self._at = _time(data) or self._at
         before = self.entries[-1].id if self.entries else None
         name = string(data.get("id"))
+        if name in self._known and self._known[name or ""].data == data:
+            # A copy was appended to the file: the line says nothing new.
+            return
         parent = string(data.get("parentId")) if "parentId" in data or name else before
         is_lost = parent is not None and parent not in self._known
         whole_fork = "parentSession" in self.header and not self._damaged

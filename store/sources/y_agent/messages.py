@@ -40,6 +40,7 @@ class Transcript:
         self._open: dict[str, PartDraft] = {}
         self._early = EarlyResults()
         self._names: set[str] = set()
+        self._lines: dict[str, dict[str, Any]] = {}
         self._at = 0
 
     def take(self, data: dict[str, Any], record: int, placed: str) -> None:
@@ -50,6 +51,11 @@ class Transcript:
             record: Number of its original record.
             placed: Names a line without an id.
         """
+        name = string(data.get("message_id"))
+        before = self._lines.setdefault(name, data) if name is not None else data
+        if before is not data and before == data:
+            # A copy was appended to the file: the line says nothing new.
+            return
         self._at = utc_ms(data.get("timestamp")) or self._at
         word, call_id = str(data.get("role")), string(data.get("tool_call_id"))
         if word not in _ROLES and _is_turn(data):
@@ -58,7 +64,7 @@ class Transcript:
             _give_result(self._open.pop(call_id or ""), data.get("content"), record, self._at)
             return
         draft = MessageDraft(
-            self._name(string(data.get("message_id")) or placed),
+            self._name(name or placed),
             _ROLES.get(word, "system"), self._at, self._at, records=(record,),
         )  # fmt: skip
         draft.parts = list(_parts(data, word, self._at))
