@@ -33,6 +33,7 @@ from store.search.hits import Order, SessionHits
 from store.search.running import Request, Run, sessions_with_hits
 from store.search.searching import Searcher
 from store.search.verifying import Verifier, WantedSessions
+from store.store import Store
 from store.system.records import replaced
 from tests.sources.postgres_server import Server
 from tests.store.engines import fill, new_server_store
@@ -212,6 +213,16 @@ async def test_a_searcher_pages_through_a_server(both: Both, order: Order) -> No
             if cursor is None:
                 return
     raise AssertionError("the pages do not end")
+
+
+async def test_a_host_searches_a_server(both: Both) -> None:
+    assert both.server.server is not None
+    async with (
+        await Store.open(both.server.server.dsn) as there, await Store.open(both.path) as here
+    ):
+        some = [await there.search(word, limit=5) for word in naive.WORDS[:8]]
+        assert some == [await here.search(word, limit=5) for word in naive.WORDS[:8]]
+        assert any(some)
 
 
 def test_the_server_leaves_out_what_cannot_have_the_word(both: Both) -> None:
