@@ -15,6 +15,7 @@ from store.engine.opening import open_target
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions
+from store.recorder.direct import DirectRecorder
 from store.recorder.partial_json import PartialJson
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
@@ -489,4 +490,26 @@ def test_a_session_has_one_recorder_on_all_machines(postgres: Server) -> None:
     record(other, [], session=recording.session_id)
     other.close()
     record(db, [], session=recording.session_id)
+    db.close()
+
+
+def test_a_direct_recorder_survives_a_server_that_drops_it(postgres: Server) -> None:
+    db = open_target(new_server_store(postgres), write=True)
+    recording = Recording(policy=SavePolicy(save_buffer_ms=0))
+    session_id = drive(db, recording.start())
+    told: list[str] = []
+    recorder = DirectRecorder(db, recording, lambda line, reason: told.append(reason))
+    chunks = [START, STEP, *text("kept"), usage(input=4), STEP_END, FINISH]
+    for number, chunk in enumerate(chunks, 1):
+        recorder.take([(chunk, 20, number)])
+        other = opened_again(db)
+        other.connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()").fetchall()
+        other.close()
+    recorder.close()
+    (message_id,) = db.connection.execute(
+        "SELECT id FROM chat_messages WHERE session_id = ?", (session_id,)).fetchone()
+    assert stored(db, message_id)["parts"][1]["text"] == "kept"
+    assert session_row(db, session_id)["prompt_tokens"] == 4
     db.close()

@@ -201,7 +201,7 @@ class ServerConnection:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
-        return bool(self._driver.is_in_transaction())
+        return not self.is_closed and bool(self._driver.is_in_transaction())
 
     @property
     def is_closed(self) -> bool:
