@@ -113,6 +113,19 @@ def test_two_that_cut_the_same_session_do_not_mix_its_events(
     assert db.connection.execute(GAPS).fetchall() == []
 
 
+def test_what_lacks_events_is_left_to_the_doctor(db: Database) -> None:
+    switch_on(db)
+    do = db.connection.execute
+    do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+       " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    for number in range(6):
+        do("UPDATE chat_sessions SET updated_at = ?", (number,))
+    do("DELETE FROM events WHERE seq = 3")
+    before = do("SELECT * FROM events ORDER BY id").fetchall()
+    assert trim(db, Bounds(bytes=1)).events == 0
+    assert do("SELECT * FROM events ORDER BY id").fetchall() == before
+
+
 def test_by_size_the_longest_unchanged_first(db: Database) -> None:
     switch_on(db)
     do = db.connection.execute

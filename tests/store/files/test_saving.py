@@ -66,6 +66,18 @@ def test_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / "a").read_bytes() == b"one"
 
 
+def test_another_error_of_a_link_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(Refused, match="No space left"):
+        Folder(tmp_path).write(("a",), b"one")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "out")
     folder.write(("a", "b"), b"one")
