@@ -21,6 +21,7 @@ from store.queries.transcript import (
     title_of,
 )
 from store.rows import MessageRow, PartRow
+from store.text.stored_json import array_of
 
 
 @dataclass(slots=True)
@@ -133,8 +134,15 @@ def _collect(
     ).fetchall()
     window, whole, count, make = Window(), True, 0, outline_maker(db)
     groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []
-    for row in rows[:wanted]:
-        parts = _parts(db, row[0], wanted - count + 1, order)
+    ahead: dict[str, list[PartRow]] = {}
+    for place, row in enumerate(rows[:wanted]):
+        if db.server is None:
+            parts = _parts(db, row[0], wanted - count + 1, order)
+        else:
+            if row[0] not in ahead:
+                ids = [each[0] for each in rows[place : place + _AHEAD]]
+                ahead = _parts_of(db, ids, wanted - count + 1, order)
+            parts = ahead[row[0]][: wanted - count + 1]
         if len(parts) > wanted - count:
             parts, whole = parts[:-1], False
         groups.append((message_row(row[:7]), row[7:], parts[::-1] if backwards else parts))
@@ -154,6 +162,33 @@ def _collect(
     window.at_start = complete if backwards else start is None
     window.at_end = start is None if backwards else complete
     return window
+
+
+_AHEAD = 16
+"""Messages whose parts are asked for at once on a server, where each statement is a round trip."""
+
+
+def _parts_of(
+    db: Database, message_ids: list[str], limit: int, order: str
+) -> dict[str, list[PartRow]]:
+    """Return the same of several messages.
+
+    Args:
+        db: The store, on a server.
+        message_ids: The messages.
+        limit: Of the parts of each.
+        order: ``ASC`` or ``DESC``.
+    """
+    found: dict[str, list[PartRow]] = {each: [] for each in message_ids}
+    for row in db.connection.execute(
+        f"SELECT {PART_COLUMNS} FROM {db.sql.texts('$1', 'ids')} JOIN LATERAL"
+        " (SELECT q.* FROM chat_parts q WHERE q.message_id = ids.value"
+        f' ORDER BY q."index" {order} LIMIT $2) p ON TRUE ORDER BY ids.key, p."index" {order}',
+        {"1": array_of(message_ids), "2": limit},
+    ).fetchall():
+        part = part_row(row)
+        found[part.message_id].append(part)
+    return found
 
 
 def _parts(db: Database, message_id: str, limit: int, order: str) -> list[PartRow]:

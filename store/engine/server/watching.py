@@ -110,6 +110,9 @@ class ServerWatch:
         told = asyncio.Event()
         listens = self._listens and not await is_pooled(driver)
         if listens:
+            # A standby takes no LISTEN.
+            listens = not await driver.fetchval("SELECT pg_is_in_recovery()")
+        if listens:
             await driver.add_listener(CHANNEL, lambda *_: told.set())
         pause = LOOKED_AFTER_S if listens else ASKED_EVERY_S
         last: object = self
