@@ -304,6 +304,9 @@ class ServerConnection:
             self._beside.close()
 
     def _prepared(self, sql: str) -> _Statement:
+        if self._driver.is_closed():
+            # The driver says so before there is anything to await.
+            raise mapped(ConnectionResetError("the connection is closed"), self.url)
         found = self._statements.get(sql)
         if found is not None:
             self._statements.move_to_end(sql)
