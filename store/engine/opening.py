@@ -12,8 +12,8 @@ from store.errors import StoreError
 from store.system.paths import expanded
 
 NO_SERVER_STORE = (
-    "a store on PostgreSQL cannot be opened by this version: name a SQLite file "
-    "(to read an agent's sessions from PostgreSQL: backscroll sync URL)"
+    "files are read into a store in a file; `backscroll sync --store URL SOURCE` brings an agent's"
+    " sessions to a store on a server"
 )
 TargetKind = Literal["own", "contract", "grida", "other", "missing", "folder", "server"]
 

@@ -34,7 +34,7 @@ def problems(database: Database, *, kind: str | None = None) -> list[StoredProbl
         return []
     rows = database.connection.execute(
         "SELECT kind, root, unit, path, line, reason, seen_at FROM source_problems "
-        "WHERE $1 IS NULL OR kind = $1 ORDER BY kind, path, line, reason",
+        "WHERE kind = coalesce($1, kind) ORDER BY kind, path, line, reason",
         {"1": kind},
     )
     return [StoredProblem(*row) for row in rows]

@@ -136,6 +136,11 @@ def test_the_doctor(run: Run, demo: Path) -> None:
     assert run("doctor").code == 1
 
 
+def test_the_doctor_does_not_examine_a_server(run: Run) -> None:
+    done = run("doctor", "--store", "postgresql://db.example.org/team")
+    assert done.code == 1 and "a store in a file" in done.err
+
+
 def test_pruning(run: Run, demo: Path) -> None:
     assert run("prune").code == 2 and run("prune", "--older-than", "soon").code == 2
     assert run("prune", "--keep-newest", "x").code == 2

@@ -52,6 +52,7 @@ from store.queries import (
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing_filter import ListFilterTest
 from store.sync.engine import Sync
+from store.sync.problems import problems
 from store.sync.settings import Settings
 from tests.sources.postgres_server import Server
 from tests.sources.samples import SAMPLES
@@ -151,6 +152,8 @@ def of_list(pair: Pair) -> None:
     pair.same(lambda db: key_names(db, list_keys.all_keys(db, of_folder)))
     pair.same(rows)
     pair.same(listing.has_sessions)
+    pair.same(problems)
+    pair.same(partial(problems, kind="codex"))
     pair.same(lambda db: listing.upper_bound(db) >= len(pair.ids))
     pair.same(lambda db: [row.id for row in activities.recently_active(db, NOW)])
     pair.same(lambda db: sorted(chosen.by_id(db, pair.ids)))

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from textual.app import App
 
 from store.config import Settings
 from store.engine.opening import open_target
+from store.errors import Refused
 from tests.sources.postgres_server import Database, Server
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk
 from tests.tui.stores import NOW, settled
 from tui.app import BackscrollApp
+from tui.host import Terminal
 from tui.keys.footer import BottomLine
+from tui.live.summary import Summary
 from tui.main.bars import TopLine
 from tui.state.library import Library
+from tui.verbs.doing import refuse
 
 
 @pytest.fixture
@@ -53,6 +60,34 @@ async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) 
         assert line(app, BottomLine).startswith(" read only  ")
         assert "archive" not in line(app, BottomLine)
         assert "may only read" in str(app.library.no_change)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+async def test_a_server_that_is_gone_is_shown_on_a_narrow_screen(width: int) -> None:
+    class Bar(App[None]):
+        def compose(self) -> Iterator[TopLine]:
+            yield TopLine()
+
+    trouble = "server cannot be reached, trying again, shown as of 2 s ago"
+    app = Bar()
+    async with app.run_test(size=(width, 2)):
+        bar = app.query_one(TopLine)
+        bar.summary = Summary(
+            store="postgresql://ada@db.example.org/team", sessions=50, running=1, waiting=2,
+            trouble=trouble)
+        assert trouble in bar.render_line(0).text
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("postgresql://ada@db/team cannot be reached", "postgresql://ada@db/team cannot be reached"),
+     ("the role may only read", "The role may only read")],
+)
+def test_a_reason_keeps_the_letters_of_a_url(reason: str, shown: str) -> None:
+    told: list[str] = []
+    refuse(cast(Terminal, SimpleNamespace(
+        notify=lambda words, **_: told.append(words))), Refused(reason))
+    assert told == [shown]
 
 
 async def test_a_server_that_is_gone_is_shown_until_it_is_back(

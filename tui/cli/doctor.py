@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 
-from store.engine.opening import NO_SERVER_STORE, as_path
+from store.engine.opening import as_path
 from store.errors import StoreError
 from store.system.locations import library_path
 from store.upkeep.doctor import Examined, examine_file
@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     """Examine the store."""
     path = as_path(options.store or library_path())
     if path is None:
-        raise StoreError(NO_SERVER_STORE)
+        raise StoreError(
+            "doctor examines a store in a file; PostgreSQL examines its own data (pg_amcheck)")
     if options.store is None and not path.exists():
         needs_store(None)
     with showing() as shown:

@@ -36,7 +36,8 @@ class TopLine(Widget):
         if width_of([*left, *counts[:1], *right]) >= self.size.width:
             right = self._right(short=True)
         while len(right) > 1 and width_of(right) > self.size.width:
-            right.pop()
+            # That what is shown may be old is the last to go.
+            right.pop(0 if self.summary.trouble else -1)
         for piece in counts:
             # Without this count a later one could be taken for it.
             if width_of([*left, piece, *right]) >= self.size.width:

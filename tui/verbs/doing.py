@@ -85,9 +85,9 @@ def refuse(host: Terminal, error: BackscrollError) -> None:
     severe = not isinstance(error, (Refused, NotFound))
     # Whoever looks at the selected message needs no id to know which one is meant.
     reason = _THE_MESSAGE.sub("this message", str(error))
-    host.notify(
-        reason[:1].upper() + reason[1:], severity="error" if severe else "warning", markup=False
-    )
+    if "://" not in reason.partition(" ")[0]:
+        reason = reason[:1].upper() + reason[1:]
+    host.notify(reason, severity="error" if severe else "warning", markup=False)
 
 
 def report_done(host: Host, words: str) -> None:
