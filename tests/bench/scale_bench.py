@@ -73,7 +73,7 @@ def _lists(quick: bool) -> list[Line]:
 
 
 def _sessions(quick: bool) -> list[Line]:
-    sizes = (2_000,) if quick else (10_000, 100_000, 1_000_000)
+    sizes = (2_000, 4_000) if quick else (10_000, 100_000, 1_000_000)
     lines, paged, came = [], dict[int, float](), dict[int, float]()
     for parts in sizes:
         opened = open_times(parts, 2 if quick else 15)
@@ -86,7 +86,7 @@ def _sessions(quick: bool) -> list[Line]:
 
 
 def _searches(quick: bool) -> list[Line]:
-    sizes = (5_000,) if quick else (10_000, 100_000, 1_000_000)
+    sizes = (1_000, 5_000) if quick else (10_000, 100_000, 1_000_000)
     found: dict[str, dict[int, float]] = {}
     for parts in sizes:
         store = search_store(parts)
