@@ -68,7 +68,13 @@ def beginning_page(
 
 
 def beginnings(db: Database, session_id: str, message_ids: Collection[str]) -> list[Beginning]:
-    """Return those of some messages that a session has, each with whether it begins a turn."""
+    """Return those of some messages that a session has, each with whether it begins a turn.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        message_ids: Ids of messages, also of other sessions.
+    """
     rows = db.connection.execute(
         f"SELECT m.id, {_begins(db)} FROM {db.sql.texts('$1', 'ids')}"
         f" {db.sql.then_join} chat_messages m ON m.id = ids.value"

@@ -52,8 +52,8 @@ def beside_path(store_path: Path) -> Path:
 def log_of(db: Database) -> Connection:
     """Return the connection on which the verb log is, and the rows that undo can bring back.
 
-    That is the store's own, but for a host's database on a server: it gets no table of ours, so
-    they are in a file here, whose transaction ends with that of the server.
+    That is the store's own, but for a host's database on a server: it gets no further table,
+    so they are in a file on this machine, whose transaction ends with that of the server.
     """
     if db.server is None or db.form.name == "own":
         return db.connection

@@ -122,7 +122,8 @@ def test_a_library_of_before_keeps_its_sessions(hub_server: Database, tmp_path: 
     library = synced(HubSource(), urls[0], tmp_path / "s.db").database
     before = paths(library)
     for statement in (
-        "DROP TABLE source_servers", "PRAGMA user_version = 6",
+        "DROP TABLE source_servers", "DROP TABLE shared_sessions", "DROP TABLE shared_libraries",
+        "PRAGMA user_version = 6",
         "INSERT INTO source_units SELECT kind, '" + str(urls[1]) + "', key, session_id,"
         " stamp_json, synced_at FROM source_units",
     ):  # fmt: skip
