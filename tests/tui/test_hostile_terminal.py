@@ -11,7 +11,7 @@ from tests.hostile import NEVER, STEERING, controls, hostile_store
 from tests.tui.terminals import on_a_terminal
 
 TEXTUALS = re.compile(
-    r"\x1b\[(?:(?:\d+;)*\d+m|\d+;\d+H|\d+G|\d+X|\?(?:25|7|1000|1003|1004|1006|1015|1049|2004|2026|2048)[hl]"
+    r"\x1b\[(?:(?:\d+;)*\d+m|\d+;\d+H|\d*[GXCK]|\?(?:25|7|1000|1003|1004|1006|1015|1049|2004|2026|2048)[hl]"
     r"|\?(?:2026|2048)\$p|>\d+u|<u)|\x1b\]22;[a-z-]+\x07"
 )
 """Colours, places, blanks, the driver's modes, queries, kitty's keys, the pointer's shape."""
