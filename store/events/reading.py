@@ -159,8 +159,8 @@ class _Reader:
 
     def read(self, after: int) -> Iterator[Event]:
         """Yield the events after one."""
-        connection = self._db.file
         while has_events(self._db):
+            connection = self._db.file
             with exact(connection):
                 found = connection.execute(self._select, (*self._parameters, after)).fetchall()
                 events = [self._event(connection, row) for row in found]

@@ -37,8 +37,8 @@ def timed_page(
         values |= {"3": after[0], "4": after[1]}
     make = outline_maker(db)
     rows = db.connection.execute(
-        f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state,'
-        " p.created_at, p.updated_at"
+        f'SELECT o.*, p."index", p.type, coalesce(length({db.sql.text("p.data_json")}), 0),'
+        " p.tool_state, p.created_at, p.updated_at"
         f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
         ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',

@@ -20,6 +20,7 @@ from store.exports.registry import FORMATS, Format, writer
 from store.files.history import checkpoints_of
 from store.imports.reading import import_file
 from store.language.query import parse
+from store.prices.loading import load_prices
 from store.queries import (
     activities,
     chosen,
@@ -51,6 +52,8 @@ from store.queries import (
 )
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing_filter import ListFilterTest
+from store.replay.log import changes_page, hidings
+from store.replay.reading import answers_page, timed_page
 from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.settings import Settings
@@ -191,7 +194,21 @@ def context_of(db: Database, session_id: str) -> object:
     return found
 
 
+def replayed(db: Database, session_id: str) -> list[object]:
+    """Read what a replay does, by pages."""
+    found: list[object] = [changes_page(db, session_id, 0, 9), hidings(db, session_id)]
+    for read in (timed_page, partial(answers_page, prices=load_prices())):
+        after: transcript.Keyset | None = None
+        while True:
+            page, after = read(db, session_id, after, 3)
+            found += page
+            if after is None:
+                break
+    return found
+
+
 OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
+    replayed,
     sessions.get, context.context_ids, context_of, transcript.outline_page, transcript.children,
     transcript.last_usage, transcript.extent, lineage.family, lineage.siblings, lineage.root_of,
     details.overview, details.timeline, touches.touches, tree_facts.labels_of,
