@@ -90,8 +90,29 @@ class ServerUrl:
     def without_secrets(self, words: str) -> str:
         """Return a text with this URL's passwords replaced by ``***``."""
         for secret in _secrets_of(self.dsn):
-            words = words.replace(secret, _HIDDEN)
+            words = without(words, secret)
         return words
+
+
+_LONG = 6
+"""Characters from which on a password is part of no other word by chance."""
+
+
+def without(words: str, secret: str) -> str:
+    """Return a text with a password replaced by ``***``.
+
+    One that is short is replaced where it stands by itself: within other words, what is left of
+    them would tell it.
+
+    Args:
+        words: The text.
+        secret: The password; nothing is replaced where it is empty.
+    """
+    if not secret or len(secret) >= _LONG:
+        return words.replace(secret, _HIDDEN) if secret else words
+    before = r"(?<!\w)" if secret[0].isalnum() else ""
+    after = r"(?!\w)" if secret[-1].isalnum() else ""
+    return re.sub(f"{before}{re.escape(secret)}{after}", _HIDDEN, words)
 
 
 Root: TypeAlias = Path | ServerUrl

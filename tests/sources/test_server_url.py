@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.engine.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url, without
 from store.sync import roots
 
 
@@ -86,3 +86,14 @@ def test_a_child_gets_passwords_by_its_environment(monkeypatch: pytest.MonkeyPat
     assert isinstance(url, ServerUrl) and url.dsn == "postgresql://me:pw@host/db"
     (again,) = roots.roots_from_arguments(["postgresql://me@host/db"])
     assert isinstance(again, ServerUrl) and again.dsn == "postgresql://me@host/db"
+
+
+@pytest.mark.parametrize(("secret", "words", "shown"), [
+    ("a", "password authentication: a", "password authentication: ***"),
+    ("pass", "password for u:pass@h", "password for u:***@h"),
+    ("s3cret!", "xs3cret!x", "x***x"), ("!", "no!", "no***"), ("", "as it is", "as it is"),
+])
+def test_a_password_is_hidden_and_not_told_by_what_is_left(
+    secret: str, words: str, shown: str
+) -> None:
+    assert without(words, secret) == shown

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl
+from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl, without
 from store.system.paths import expanded, read_regular
 
 _UNVERIFIED = "no-verify"
@@ -43,7 +43,7 @@ class Login:
 
     def without_secrets(self, words: str) -> str:
         """Return a text without the password."""
-        return words.replace(self.secret, "***") if self.secret else words
+        return without(words, self.secret)
 
 
 def login_of(url: ServerUrl) -> Login:
