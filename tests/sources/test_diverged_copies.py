@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from store.engine.database import Database, open_database
+from store.sources.base.growing import Changed, GrowingFile
 from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
-from tests.sources.samples import FIRST, path_of
+from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
 from tests.store.sync_fakes import dump
 
 SESSION = "c" * 8
@@ -89,22 +90,87 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
         assert said(database) == before
 
 
-@pytest.mark.parametrize(("kind", "names"), [
-    ("pi", "*.jsonl"), ("y-agent", "*.display.jsonl"), ("claude-code", "*.jsonl"),
-])  # fmt: skip
-def test_a_copy_that_is_appended_to_its_file_counts_nothing(
-    kind: str, names: str, tmp_path: Path
-) -> None:
-    root = path_of(FIRST[kind].copied(tmp_path))
-    reader = FIRST[kind].target().source
+DOUBLED = [
+    sample for sample in SAMPLES
+    if sample.kind in ("pi", "y-agent", "claude-code", "codex", "kimi", "copilot", "gptme",
+                       "gemini", "kiro", "droid", "vibe")
+]  # fmt: skip
 
-    def counted() -> dict[str, Any]:
+
+@pytest.mark.parametrize("sample", DOUBLED, ids=lambda sample: sample.name)
+def test_a_file_that_holds_its_content_twice_says_it_once(sample: Sample, tmp_path: Path) -> None:
+    root = path_of(sample.copied(tmp_path))
+    reader = sample.target().source
+    files = [root] if root.is_file() else root.rglob("*.jsonl")
+
+    def shown() -> dict[str, Any]:
         drafts = [d for unit in reader.units(root, []) for d in reader.read(root, unit).sessions]
-        return {draft.source_id: [(message.source_id, message.metadata.get("usage"))
-                                  for message in draft.messages if message.role == "assistant"]
+        return {draft.source_id: [(one.source_id, one.metadata.get("usage"), len(one.parts),
+                                   one.metadata.get("hidden_at")) for one in draft.messages]
                 for draft in drafts}  # fmt: skip
 
-    before = counted()
-    path = max(root.rglob(names), key=lambda path: path.stat().st_size)
-    path.write_bytes(path.read_bytes() * 2)
-    assert counted() == before
+    before = shown()
+    largest = sorted(files, key=lambda path: path.stat().st_size)[-2:]
+    for path in largest:
+        body = path.read_bytes()
+        path.write_bytes(body * 2)
+        assert shown() == before
+        path.write_bytes(body * 3)
+        assert shown() == before
+        path.write_bytes(body)
+
+
+def test_a_header_of_pi_that_is_repeated_hides_nothing(tmp_path: Path) -> None:
+    root = path_of(FIRST["pi"].copied(tmp_path))
+    reader = FIRST["pi"].target().source
+
+    def visible() -> list[str]:
+        return [each.source_id for unit in reader.units(root, [])
+                for draft in reader.read(root, unit).sessions for each in draft.messages
+                if "hidden_at" not in each.metadata]  # fmt: skip
+
+    before = visible()
+    for path in root.rglob("*.jsonl"):
+        body = path.read_bytes()
+        path.write_bytes(body + body.splitlines(keepends=True)[0])
+    assert visible() == before
+
+
+def _said(*words: str) -> list[bytes]:
+    return [b'{"time": 1, "text": "%s"}\n' % word.encode() for word in words]
+
+
+def _taken(path: Path, *pieces: str) -> list[str]:
+    """Return the words of a file that grows by pieces of one letter a record."""
+    path.write_bytes(b"")
+    file = GrowingFile(str(path))
+    for piece in pieces:
+        with path.open("ab") as growing:
+            growing.write(b"".join(_said(*piece)))
+        try:
+            file.read([])
+        except Changed:
+            file = GrowingFile(str(path))
+            file.read([])
+    return [record.data["text"] for record in file.lines]
+
+
+@pytest.mark.parametrize(("written", "taken"), [
+    ("abcabc", "abc"), ("abcabcabc", "abc"), ("abcabcd", "abcd"), ("abcab", "abc"),
+    ("abca", "abca"), ("abcabd", "abcabd"), ("aab", "aab"), ("aa", "aa"), ("abba", "abba"),
+    ("abcabcdabcabcd", "abcd"), ("abcdcd", "abcdcd"), ("abcaabc", "abca"),
+])  # fmt: skip
+def test_only_a_doubled_beginning_is_a_copy(written: str, taken: str, tmp_path: Path) -> None:
+    """However the file grew to what it is."""
+    path = tmp_path / "one.jsonl"
+    for cut in range(len(written) + 1):
+        assert "".join(_taken(path, written[:cut], written[cut:])) == taken
+    assert "".join(_taken(path, *written)) == taken
+
+
+def test_words_without_id_and_time_may_be_said_twice(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"text": "go"}\n{"text": "ok"}\n' * 2)
+    file = GrowingFile(str(path))
+    file.read([])
+    assert len(file.lines) == 4

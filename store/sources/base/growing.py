@@ -16,6 +16,7 @@ from io import FileIO
 from typing import ClassVar
 
 from store.sources.base.collection import paused_collection
+from store.sources.base.doubled import Copies, CopyGiven
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
@@ -120,6 +121,7 @@ class LinesFile(ABC):
         self._content = JsonLines(path, line_limit, self.unread)
         if offset:
             self._content.begin_at(line, offset)
+        self._copies = None if offset else Copies(self._content.records)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False
@@ -170,7 +172,15 @@ class LinesFile(ABC):
 
     def push(self, chunk: bytes) -> None:
         """Take appended bytes; an unfinished last line waits for its rest."""
-        self.take(self._content.push(chunk))
+        self._take_new(self._content.push(chunk))
+
+    def _take_new(self, records: list[Record]) -> None:
+        if self._copies is not None:
+            try:
+                records = self._copies.without(records)
+            except CopyGiven as error:
+                raise Changed from error
+        self.take(records)
 
     def finish(self) -> Problem | None:
         """Take the last line though no newline ends it, when it is whole.
@@ -179,7 +189,9 @@ class LinesFile(ABC):
             What is wrong with a last line that is torn; it stays unread.
         """
         found, torn = self._content.finish()
-        self.take(found)
+        self._take_new(found)
+        if self._copies is not None:
+            self.take(self._copies.rest())
         return torn
 
     def read(self, torn: list[Problem]) -> FileStamp:

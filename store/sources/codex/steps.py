@@ -126,6 +126,8 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         if not own or _begins_elsewhere(file) or any(line.kind == _REWINDS for line in own):
             raise CannotGoOn
         if before:
+            if any(line.type == "session_meta" for line in own):
+                raise CannotGoOn  # It may begin a copy of the file.
             names = {name for line in own for name in names_of(line)}
             passed = {name for line in before for name in names_of(line)}
             if not names.isdisjoint(passed) or (names and self.known(names)):

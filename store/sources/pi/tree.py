@@ -76,6 +76,8 @@ class Tree:
             self.header, self.header_number = data, line.number
             self._at = epoch_ms(data.get("timestamp")) or self._at
             return
+        if data == self.header:
+            return
         self._at = _time(data) or self._at
         before = self.entries[-1].id if self.entries else None
         name = string(data.get("id"))
