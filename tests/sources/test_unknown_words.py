@@ -13,6 +13,8 @@ import pytest
 
 from store.conversation.outcomes import outcome_of
 from store.sync.targets import Target
+from tests.sources.claude_rows import File
+from tests.sources.claude_rows import read_one as read_claude
 from tests.sources.codex_lines import Lines, read_one, thread_id
 from tests.sources.odd_values import places, put, value_at
 from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
@@ -70,6 +72,35 @@ def test_how_a_call_of_codex_ended(tmp_path: Path) -> None:
     assert (ended.word, ended.status) == (WORD, "ended")
 
 
+def test_what_tells_of_a_call_of_codex_in_new_words_is_kept(tmp_path: Path) -> None:
+    """Of a new type, of a call of a new type, and without a call."""
+    lines = Lines(thread_id(1))
+    lines.user("go")
+    call = lines.call("exec_command", cmd="ls")
+    changes = {"a.txt": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-a\n+told by a diff\n"}}
+    lines.event("item_completed", item={"type": WORD, "id": call, "said": "told of a call"})
+    lines.event("item_completed", item={"type": WORD, "id": "other", "said": "told alone"})
+    lines.event("item_completed", item={"type": "FileChange", "id": "none", "changes": changes})
+    lines.event("item_completed", item={"type": "UserMessage", "id": "u", "content": []})
+    lines.output(call, "x")
+    parts = [part for message in read_one(lines, tmp_path).messages for part in message.parts]
+    texts = "\0".join(text for part in parts for text in texts_in(part.data))
+    assert all(said in texts for said in ("told of a call", "told alone", "told by a diff"))
+    assert "UserMessage" not in texts
+
+
+@pytest.mark.parametrize(("call", "result"), [(WORD, "tool_result"), ("tool_use", WORD)])
+def test_what_a_result_of_claude_tells_is_kept_beside_a_block_that_is_new(
+    call: str, result: str, tmp_path: Path
+) -> None:
+    file = File()
+    file.user("go")
+    file.assistant({"type": call, "id": "toolu_1", "name": "Edit", "input": {}}, id="m1")
+    file.user([{"type": result, "tool_use_id": "toolu_1", "content": "told as text"}],
+              toolUseResult={"structuredPatch": [{"lines": ["+told by a patch"]}]})  # fmt: skip
+    texts = [text for message in read_claude(file, tmp_path).messages for part in message.parts
+             for text in texts_in(part.data)]  # fmt: skip
+    assert {"told as text", "+told by a patch"} <= set(texts)
 
 
 def test_events_and_lines_of_codex_that_are_new(tmp_path: Path) -> None:
@@ -88,10 +119,10 @@ def test_events_and_lines_of_codex_that_are_new(tmp_path: Path) -> None:
     ]
 
 
-SHOWN = ("gemini", "cursor", "continue", "goose", "kiro", "kimi", "amp", "qwen", "droid", "zed",
-         "openhands", "crush", "llm", "hub", "lionagi", "opencode", "pi", "vibe", "gptme",
-         "langgraph", "openai-agents", "cline", "copilot-chat", "y-agent", "viben", "copilot",
-         "chatgpt", "claude-ai", "kilo")  # fmt: skip
+SHOWN = ("claude-code", "codex", "gemini", "cursor", "continue", "goose", "kiro", "kimi", "amp",
+         "qwen", "droid", "zed", "openhands", "crush", "llm", "hub", "lionagi", "opencode", "pi",
+         "vibe", "gptme", "langgraph", "openai-agents", "cline", "copilot-chat", "y-agent",
+         "viben", "copilot", "chatgpt", "claude-ai", "kilo")  # fmt: skip
 """Kinds whose records and parts of an unknown type are shown as they are."""
 TELLING = ("type", "role", "kind", "status", "state")
 ELSEWHERE = {"engine call"}

@@ -28,7 +28,7 @@ from store.sources.claude_code.origins import (
     origin_of,
 )
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
-from store.sources.claude_code.tools import call_part, result_text, settle
+from store.sources.claude_code.tools import call_part, result_text, settle, structured_of
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.turns import Answer, Turns
 from store.sources.claude_code.usage import SYNTHETIC, details_of, larger, usage_of
@@ -358,6 +358,9 @@ class Thread:
         if extra:
             metadata["backscroll"] = extra
         parts = [plain_part(block, row.at, row.number) for block in words]
+        structured = structured_of(row) if "tool_use_id" in (words or [{}])[0] else None
+        if structured is not None and parts[0].type == "data-event":
+            parts[0].data["data"]["structured"] = structured
         if origin != "meta":
             parts = prompt_parts(parts)
         if origin == "notification" or (origin == "meta" and is_context(text)):
@@ -417,6 +420,9 @@ class Thread:
                 "is_error": bool(block.get("is_error")),
                 "text": result_text(block.get("content")),
             }
+            structured = structured_of(row)
+            if structured is not None:
+                data["structured"] = structured
             part = data_part("result", data, row.at, row.number)
             self.has_orphans = True
             owner = self.owner.get(row.uuid)

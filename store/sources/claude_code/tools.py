@@ -135,6 +135,12 @@ def result_output(content: object) -> Any:
     return [(file_data(block) or block) if isinstance(block, dict) else block for block in content]
 
 
+def structured_of(row: Row) -> Any:
+    """Return what a row tells of its only result, where that is more than its words."""
+    told = row.data.get("toolUseResult") if len(row.blocks) == 1 else None
+    return _without_files(told) if isinstance(told, dict | list) else None
+
+
 def _without_files(structured: Any) -> Any:
     """Leave out the base64 copies of files that the output holds already."""
     if not isinstance(structured, dict):

@@ -90,8 +90,7 @@ class Calls:
         part.records = (*part.records, *records)
         return True
 
-    def left(self) -> Iterator[tuple[Entry, Records, bool]]:
-        """Yield what is without its call, and whether it is an output."""
+    def left(self) -> Iterator[tuple[Entry, Records, dict[str, Any] | None]]:
+        """Yield what is without its call, with the item where it is no output."""
         for found in self._early.values():
-            for entry, records, item in found:
-                yield entry, records, item is None
+            yield from found

@@ -132,6 +132,12 @@ def agent_message(payload: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
+def item_alone(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what tells more of a call that is not there."""
+    rest = {key: value for key, value in item.items() if key != "type"}
+    return {"name": str(item.get("type")), "details": rest}
+
+
 def orphan(payload: dict[str, Any]) -> dict[str, Any]:
     """Return an output that is without its call."""
     output = payload.get("output")

@@ -17,7 +17,15 @@ from store.sources.codex.items import message_parts, message_text, reasoning_par
 from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
-from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, is_open, item_of
+from store.sources.codex.tools import (
+    CALLS,
+    HOSTED,
+    call_part,
+    hosted_part,
+    is_known,
+    is_open,
+    item_of,
+)
 
 _TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
 """What events say of a turn; versions before 0.100 tell only of those that failed."""
@@ -199,7 +207,8 @@ class Thread(Responses):
         item = item_of(line)
         if item is not None and self._take_told(entry, item):
             return
-        if item is None and events.is_unknown(line):
+        is_new = events.is_unknown(line) if item is None else not is_known(item)
+        if is_new:
             self._show(entry)
         else:
             self.keep(entry)
@@ -265,17 +274,18 @@ class Thread(Responses):
         return False
 
     def _place_left(self) -> None:
-        """Place outputs that are without their call; keep other records."""
+        """Place outputs, and items that tell of one, that are without their call."""
         orphans = False
-        for entry, record, is_output in list(self.calls.left()):
-            if not is_output:
-                self.quiet.extend(record)
-                continue
+        for entry, record, item in list(self.calls.left()):
             orphans = True
             self.state = (entry.inherited, entry.hidden_at)
-            data, at = events.orphan(entry.line.payload), entry.line.at
+            at = entry.line.at
             message = self.add(entry, "system", {})
-            message.parts.append(data_part("result", data, at, *record))
+            if item is None:
+                part = data_part("result", events.orphan(entry.line.payload), at, *record)
+            else:
+                part = data_part("event", events.item_alone(item), at, *record)
+            message.parts.append(part)
         if orphans:
             order = {message.source_id: n for n, message in enumerate(self.messages)}
             self.messages.sort(key=lambda message: (message.created_at, order[message.source_id]))

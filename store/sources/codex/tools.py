@@ -373,7 +373,23 @@ def enrich(part: PartDraft, item: dict[str, Any]) -> None:
             extra["child_session_source_id"] = child
 
 
+_ITEMS = frozenset({
+    "UserMessage", "HookPrompt", "AgentMessage", "Plan", "Reasoning", "CommandExecution",
+    "DynamicToolCall", "FileChange", "McpToolCall", "CollabAgentToolCall", "SubAgentActivity",
+    "WebSearch", "ImageView", "ImageGeneration", "Sleep", "EnteredReviewMode", "ExitedReviewMode",
+    "ContextCompaction",
+})  # fmt: skip
+"""Types of items; what those say of calls is in the fields that are read."""
+
+
+def is_known(item: dict[str, Any]) -> bool:
+    """Return whether an item is of a type that newer versions have not brought."""
+    return item.get("type") in _ITEMS
+
+
 def _structured(item: dict[str, Any]) -> dict[str, Any]:
+    if not is_known(item):
+        return {"item": item}
     if item.get("type") == "FileChange":
         return structured_patch(item.get("changes"))
     kept = {"aggregated_output": "stdout", "command": "command", "cwd": "cwd", "result": "result",
