@@ -405,3 +405,11 @@ def parents_first(db: Database) -> list[str]:
             one = parents[one] or ""
         ordered |= dict.fromkeys(reversed(line))
     return list(ordered)
+
+
+def starters(db: Database) -> dict[str, str]:
+    """Return the session that started each subagent, by the subagent's id."""
+    return dict(db.connection.execute(
+        "SELECT s.id, s.parent_id FROM chat_sessions s WHERE"
+        f" {db.form.fact('s', 'lineage.kind')} = 'subagent'"
+        " AND s.parent_id IS NOT NULL").fetchall())

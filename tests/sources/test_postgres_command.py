@@ -150,11 +150,11 @@ def test_one_line_for_a_bad_url(run: Run, url: str, said: str) -> None:
 
 def test_a_url_as_the_store(run: Run, hub_server: Database) -> None:
     is_none = "has no store: it has no table chat_sessions on its search path"
-    not_yet = "a store on PostgreSQL cannot be opened by this"
-    for command, said in ((["sessions"], is_none), (["sync"], not_yet), (["sources"], is_none),
+    in_use = "has no store, and its schema public is in use (agents, "
+    for command, said in ((["sessions"], is_none), (["sync"], in_use), (["sources"], is_none),
                           (["star", "x"], is_none)):  # fmt: skip
         result = run(*command, "--store", hub_server.guarded_url)
-        assert (result.code, result.out) == (1, "")
+        assert result.code == 1 and (result.out == "" or command == ["sync"])
         assert said in result.err
         assert "s3cr" not in result.err and len(result.err.splitlines()) == 1
     with pytest.raises(StoreError, match="has no store: it has no table chat_sessions"):

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from store.config import load_config
 from store.copying.copying import Copied, copy_sessions
-from store.copying.rows import parents_first
+from store.copying.rows import parents_first, starters
 from store.engine.database import Database
 from store.engine.opening import open_target
 from store.errors import Refused
@@ -156,10 +156,7 @@ def _chosen(source: Database, options: argparse.Namespace) -> list[str]:
     if not options.sessions:
         return everything
     family = {resolve(source, name).id for name in options.sessions}
-    lineage = source.form.fact("s", "lineage.kind")
-    started: dict[str, str] = dict(source.connection.execute(
-        f"SELECT s.id, s.parent_id FROM chat_sessions s WHERE {lineage} = 'subagent'"
-        " AND s.parent_id IS NOT NULL").fetchall())
+    started = starters(source)
     # A parent comes first, so one pass finds the subagents of subagents.
     for one in everything:
         if started.get(one) in family:

@@ -87,6 +87,8 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
     if create and (tables is None or version is not None) and (
         version is None or version < schema.CURRENT_VERSION
     ):
+        if tables is None:
+            _require_empty(connection, contract)
         migrate(connection, contract, version)
         tables, version = _tables(connection), schema.CURRENT_VERSION
     if tables is None:
@@ -146,6 +148,21 @@ def _home(connection: ServerConnection) -> str:
     if row is None or row[0] is None:
         raise ServerTrouble(connection.url, "has no schema on its search path to make a store in")
     return str(row[0])
+
+
+def _require_empty(connection: ServerConnection, place: str) -> None:
+    """Raise where a schema holds anything, which is another program's; extensions' do not count."""
+    found = [row[0] for row in connection.execute(
+        "SELECT c.relname FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT EXISTS"
+        " (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')"
+        " ORDER BY c.relname LIMIT 4", {"1": place}).fetchall()]
+    if found:
+        shown = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+        raise ServerTrouble(connection.url, (
+            f"has no store, and its schema {place} is in use ({shown}): nothing is made there;"
+            " name a database of its own, or an empty schema with ?schema=NAME"))
 
 
 def _require(url: ServerUrl, tables: _Tables) -> None:
