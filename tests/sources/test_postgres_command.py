@@ -150,7 +150,7 @@ def test_one_line_for_a_bad_url(run: Run, url: str, said: str) -> None:
 
 def test_a_url_as_the_store(run: Run, hub_server: Database) -> None:
     is_none = "has no store: it has no table chat_sessions on its search path"
-    in_use = "has no store, and its schema public is in use (agents, "
+    in_use = "has no store, and its schema public is in use (accounts, "
     for command, said in ((["sessions"], is_none), (["sync"], in_use), (["sources"], is_none),
                           (["star", "x"], is_none)):  # fmt: skip
         result = run(*command, "--store", hub_server.guarded_url)
