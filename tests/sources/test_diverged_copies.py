@@ -93,7 +93,7 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
 DOUBLED = [
     sample for sample in SAMPLES
     if sample.kind in ("pi", "y-agent", "claude-code", "codex", "kimi", "copilot", "gptme",
-                       "gemini", "kiro", "droid", "vibe")
+                       "gemini", "kiro", "droid", "vibe", "goose")
 ]  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from store.sources.base.json_lines import Record
 
 _NAMING = frozenset({
     "id", "uuid", "timestamp", "time", "ts", "created_at", "createdAt", "sessionId", "session_id",
-    "startTime", "message_id",
+    "startTime", "message_id", "created",
 })  # fmt: skip
-"""A first record with one of these keys is written once."""
+"""A record with one of these keys is written once; one of a file's first two must have it."""
 _FEWEST = 2
 """Records that a file has at least before a copy of it can begin."""
 
@@ -49,8 +49,8 @@ class Copies:
         """
         if not records:
             return records
-        if records[0].number == 0:
-            self._is_named = _is_named(records[0].data)
+        if records[0].number < _FEWEST and not self._is_named:
+            self._is_named = any(_is_named(one.data) for one in records if one.number < _FEWEST)
         first = self._raw[0]
         if not self._is_named or not (
             self._held or any(self._raw[record.number] == first for record in records)
