@@ -2,10 +2,10 @@
 
 A backup, a conflicted copy or a second root can contain a session again. An identical copy,
 or one that is a prefix, is stored once. Of files that diverged one is the session; the others
-are stored as separate sessions: forks with the same source id. Their messages alone decide
-which one it is (``_is_before``) and what ids the others have (``_branch``), not their paths and not
-which was read first: a file that comes later may take the place of a stored one, which becomes
-a further copy, and a moved folder changes nothing.
+are stored as separate sessions: forks with the same source id. Which one it is depends on whether
+a file is named as a copy, and on the messages (``_is_before``); what ids the others have, on the
+messages (``_branch``); neither on folders nor on which file was read first. A file that comes later
+may take the place of a stored one, which becomes a further copy.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def session_to_write(
     if grown := [one for one in places.values() if one.now <= own]:
         branch, place = max(grown, key=lambda one: len(one.now)).branch, None
     while place is not None:
-        if _is_before(own, place.now):
+        if _is_before(prepared.path, own, place):
             displaced = _displaced(connection, prepared, place, own)
             return ToWrite(_at(prepared, places, branch), displaced)
         passed.append(branch)
@@ -154,13 +154,22 @@ def _known_place(
     return next((one for way in ways for one in everyone if way(one)), None)
 
 
-def _is_before(one: frozenset[_Mark], other: frozenset[_Mark]) -> bool:
+def _is_before(path: str, own: frozenset[_Mark], other: _Stored) -> bool:
     """Return which of two files that diverged takes the place of the session.
 
-    It is the one whose messages went on earlier where the two part. Appending to either
-    does not change that.
+    It is the one that has its agent's own name, which the agent goes on with. Of two such, or two
+    that are named as copies, it is the one whose messages went on earlier where the two part.
+    Neither a move nor appending to either changes that.
+
+    Args:
+        path: The path of one file.
+        own: Its messages.
+        other: The other one.
     """
-    return min(one ^ other, key=_order) in one
+    named, others = is_named_as_copy(path), is_named_as_copy(other.path)
+    if named != others:
+        return others
+    return min(own ^ other.now, key=_order) in own
 
 
 def _branch(own: frozenset[_Mark], other: frozenset[_Mark]) -> str:

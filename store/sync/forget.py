@@ -106,8 +106,6 @@ def take_out(database: Database, session_ids: Sequence[str]) -> None:
     from store.stats import forgetting as in_statistics
 
     _delete_pictures()
-    if database.server is not None:
-        return  # Nothing else is kept beside it.
     in_statistics.forget(database.path, session_ids)
     in_index.forget(database.path, session_ids)
 

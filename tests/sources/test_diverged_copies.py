@@ -29,8 +29,8 @@ SESSION = "c" * 8
 NAMES = ("", " (1)", " - Copy", " (mira's conflicted copy 2026-11-20)")
 
 
-def made(chance: random.Random) -> list[File]:
-    """Files that begin alike, and take any of three ways at each turn."""
+def made(chance: random.Random) -> list[tuple[File, str]]:
+    """Files that begin alike, and take any of three ways at each turn; each with its name."""
     files = []
     for _ in range(chance.randrange(4, 9)):
         file, way = File(session=SESSION), ""
@@ -42,15 +42,15 @@ def made(chance: random.Random) -> list[File]:
             file.at = start + 10_000 * (turn + 1) + 1000 * int(way[-1])
             file.user(f"way {way}", uuid=f"q{way}")
             file.assistant(f"answer {way}", id=f"msg_{way}", uuid=f"a{way}")
-        files.append(file)
+        files.append((file, SESSION + chance.choice(NAMES)))
     return files
 
 
-def placed(files: list[File], home: Path, chance: random.Random) -> None:
+def placed(files: list[tuple[File, str]], home: Path, chance: random.Random) -> None:
     """Write the files, each into a folder of its own, as if changed in any order."""
-    for number, file in enumerate(files):
+    for number, (file, name) in enumerate(files):
         folder = home / "projects" / f"-{chance.randrange(1000)}-{number}"
-        file.write(folder, SESSION + chance.choice(NAMES))
+        file.write(folder, name)
         os.utime(next(folder.iterdir()), (1_000_000_000 + chance.randrange(1000),) * 2)
 
 
@@ -83,8 +83,8 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
     with closing(synced(tmp_path / "one.db", tmp_path / "moved")) as database:
         assert said(database) == before
     chance.shuffle(files)
-    for number, file in enumerate(files):
-        file.write(tmp_path / "other" / "projects" / f"-{number}", SESSION + chance.choice(NAMES))
+    for number, (file, name) in enumerate(files):
+        file.write(tmp_path / "other" / "projects" / f"-{number}", name)
         synced(tmp_path / "two.db", tmp_path / "other").close()
     with closing(synced(tmp_path / "two.db", tmp_path / "other")) as database:
         assert said(database) == before
