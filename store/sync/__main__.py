@@ -18,7 +18,8 @@ from typing import Any
 from store.config import Config, load_config
 from store.engine import schema
 from store.engine.database import Database, cannot_be_made, open_database
-from store.engine.server_url import Root, ServerUrl
+from store.engine.opening import NO_SERVER_STORE
+from store.engine.server_url import Root, ServerUrl, server_url
 from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m store.sync", description=__doc__)
     parser.add_argument("roots", nargs="*", metavar="ROOT", help="folder, file or server to read")
-    parser.add_argument("--store", type=Path, default=None, help="the library to write to")
+    parser.add_argument("--store", type=_file, default=None, help="the library to write to")
     parser.add_argument("--kind", action="append", default=[], help="read only this source")
     parser.add_argument("--json", action="store_true", help="print progress as JSON lines")
     parser.add_argument("--watch", action="store_true", help="keep running and sync changes")
@@ -92,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
         help="end when standard input closes; sessions named there, one a line, are read first",
     )
     return parser
+
+
+def _file(words: str) -> Path:
+    if server_url(words) is not None:
+        raise argparse.ArgumentTypeError(NO_SERVER_STORE)
+    return Path(words)
 
 
 def _sync(options: argparse.Namespace, stop: Stop) -> Summary:

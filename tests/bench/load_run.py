@@ -105,7 +105,7 @@ def sync(url: str, tree: str, seconds: float) -> dict[str, Any]:
     """Sync a tree whose files grow, until the time is over; return how often."""
     done, until = 0, time.monotonic() + seconds
     while time.monotonic() < until or not done:
-        subprocess.run([sys.executable, "-m", "store.sync", "--store", url, tree], check=True,
+        subprocess.run([sys.executable, "-m", "tui", "sync", "--store", url, tree], check=True,
                        stdout=subprocess.DEVNULL)  # fmt: skip
         done += 1
         for file in Path(tree).rglob("*.jsonl"):

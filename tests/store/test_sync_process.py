@@ -178,6 +178,14 @@ def test_wrong_usage_is_2_and_an_unknown_source_1(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "no source named nothing\n")
 
 
+def test_a_server_is_no_file_to_sync_into(tmp_path: Path) -> None:
+    before = set(HERE.iterdir())
+    done = command("--store", "postgresql://ada:secret@db.example/team", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "backscroll sync --store URL" in done.stderr and "secret" not in done.stderr
+    assert set(HERE.iterdir()) == before
+
+
 def test_the_records_of_every_part_are_lines_of_the_file(tree: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     assert command("--store", str(store), "--json", str(tree)).returncode == 0
