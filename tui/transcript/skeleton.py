@@ -27,6 +27,10 @@ EMPTY_INDEX = -1
 SILENT = frozenset({"step-start", "data-snapshot"})
 """Part types that take no line."""
 _PROSE = frozenset({"text", "file", "source-url", "source-document"})
+_OF_MESSAGE = ("message_ids", "roles", "origins", "flags", "created", "hidden_at")
+"""Columns with a value for each message, which mean the same in every skeleton."""
+_OF_PART = ("index", "sizes", "states")
+"""The same for each part."""
 
 
 def is_tool_type(name: str) -> bool:
@@ -117,10 +121,8 @@ class Skeleton:
         first = self.first[start] if start < len(self.first) else len(self)
         last = self.first[stop] if stop < len(self.first) else len(self)
         return (
-            all(getattr(self, name)[start:stop] == getattr(other, name) for name in (
-                "message_ids", "roles", "origins", "flags", "created", "hidden_at"))
-            and all(getattr(self, name)[first:last] == getattr(other, name)
-                    for name in ("index", "sizes", "states"))
+            all(getattr(self, name)[start:stop] == getattr(other, name) for name in _OF_MESSAGE)
+            and all(getattr(self, name)[first:last] == getattr(other, name) for name in _OF_PART)
             and [self.type_of(part) for part in range(first, last)]
             == [other.type_of(part) for part in range(len(other))]
             and [part - first for part in self.first[start:stop]] == list(other.first)
@@ -140,11 +142,10 @@ class Skeleton:
         part = self.first[message]
         if self._known is not None:
             self._known.difference_update(self.message_ids[message:])
-        for by_message in (self.message_ids, self.roles, self.origins, self.flags, self.created,
-                           self.hidden_at, self.first):
-            del by_message[message:]
-        for by_part in (self.message, self.index, self.types, self.sizes, self.states):
-            del by_part[part:]
+        for name in (*_OF_MESSAGE, "first"):
+            del getattr(self, name)[message:]
+        for name in (*_OF_PART, "message", "types"):
+            del getattr(self, name)[part:]
         del self.turns[bisect_left(self.turns, message):]
         del self.errors[bisect_left(self.errors, part):]
         self._last = self.message_ids[-1] if self.message_ids else None
@@ -153,9 +154,9 @@ class Skeleton:
         """Return a skeleton of the first parts, which may end within a message."""
         found = Skeleton()
         messages = self.message[count - 1] + 1 if count else 0
-        for name in ("message_ids", "roles", "origins", "flags", "created", "hidden_at", "first"):
+        for name in (*_OF_MESSAGE, "first"):
             setattr(found, name, getattr(self, name)[:messages])
-        for name in ("message", "index", "types", "sizes", "states"):
+        for name in (*_OF_PART, "message", "types"):
             setattr(found, name, getattr(self, name)[:count])
         found.turns = self.turns[: bisect_left(self.turns, messages)]
         found.errors = self.errors[: bisect_left(self.errors, count)]
@@ -170,7 +171,7 @@ class Skeleton:
             self._last = other.message_ids[message]
             if other.flags[message] & TURN:
                 self.turns.append(len(self.message_ids))
-            for name in ("message_ids", "roles", "origins", "flags", "created", "hidden_at"):
+            for name in _OF_MESSAGE:
                 getattr(self, name).append(getattr(other, name)[message])
             if self._known is not None:
                 self._known.add(self._last)
@@ -178,7 +179,7 @@ class Skeleton:
         here = len(self.message)
         self.message.append(len(self.message_ids) - 1)
         self.types.append(self._type_code(other.type_of(part)))
-        for name in ("index", "sizes", "states"):
+        for name in _OF_PART:
             getattr(self, name).append(getattr(other, name)[part])
         if self.states[here] in (FAILED, DENIED) or other.type_of(part) == "data-error":
             self.errors.append(here)
