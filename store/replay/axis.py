@@ -65,10 +65,7 @@ class Axis:
         place = bisect_right(self._moments, at) - 1
         if place == len(self._moments) - 1:
             return self._short[-1]
-        length = self._moments[place + 1] - self._moments[place]
-        short = self._short[place + 1] - self._short[place]
-        # What is shortened is the end of a wait: what happens before it plays at its own pace.
-        own = max(0, short - WAIT_MS) if short < length else short
+        length, short, own = self._pause(place)
         gone = at - self._moments[place]
         if gone <= own:
             return self._short[place] + gone
@@ -87,13 +84,20 @@ class Axis:
         place = bisect_right(self._short, played) - 1
         if place >= len(self._moments) - 1:
             return self.finish
-        length = self._moments[place + 1] - self._moments[place]
-        short = self._short[place + 1] - self._short[place]
-        own = max(0, short - WAIT_MS) if short < length else short
+        length, short, own = self._pause(place)
         gone = played - self._short[place]
         if gone > own:
             gone = own + (gone - own) * (length - own) / (short - own)
         return self._moments[place] + int(gone + 0.001)
+
+    def _pause(self, place: int) -> tuple[int, int, int]:
+        """Return what follows a moment: its length, what it is shortened to, its unshortened start.
+
+        What is shortened is the end of a wait: what happens before it plays at its own pace.
+        """
+        length = self._moments[place + 1] - self._moments[place]
+        short = self._short[place + 1] - self._short[place]
+        return length, short, max(0, short - WAIT_MS) if short < length else short
 
     def has_wait(self, start: int, end: int) -> bool:
         """Return whether a wait lies between two moments, or goes on there.
