@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from store.engine.database import Database
+from store.engine.values import number, number_or_none
 from store.events.log import has_events
 from store.events.rows import Value, exact, grown, placed
 from store.events.sql import KEYS, bit_of, quoted, values_of
@@ -170,7 +171,7 @@ class _Reader:
             after = found[-1][self._key]
 
     def _event(self, connection: sqlite3.Connection, row: _Raw) -> Event:
-        number, stream, seq, at, kind, message, part, changed = row[:8]
+        identity, stream, seq, at, kind, message, part, changed = row[:8]
         values = dict(zip(self._columns, row[11:], strict=True))
         name = str(kind)
         gone = name.partition(".")[2] in ("deleted", "moved", "forgot")
@@ -182,30 +183,30 @@ class _Reader:
             table = _table_of(message, part)
             payload = {
                 column: _plain(values[column]) for place, column in _PLACES[table]
-                if (is_whole or _integer(changed) >> place & 1)
+                if (is_whole or number(changed) >> place & 1)
                 and (column != "data_json" or values[column] is not None)}
         moment = values["created_at"] if is_whole else values["updated_at"]
         return Event(
-            at=_integer(at if moment is None else moment), seq=_integer(seq), kind=name,
+            at=number(at if moment is None else moment), seq=number(seq), kind=name,
             message_id=None if message is None else str(message),
             part_index=None if part is None else self._index(connection, row, values["index"]),
             payload=payload, session_id=str(stream), part_id=None if part is None else str(part),
-            logged_at=_integer(at), is_whole=is_whole, id=_integer(number))
+            logged_at=number(at), is_whole=is_whole, id=number(identity))
 
     def _index(self, connection: sqlite3.Connection, row: _Raw, index: Value) -> int | None:
         """Return the position of an event's part, which an earlier event may have."""
         part = row[6]
         if index is not None:
-            self._indexes[part] = _integer(index)
+            self._indexes[part] = number(index)
         elif part not in self._indexes:
             found = self._before(connection, row, '"index"', '"index" IS NOT NULL')
-            self._indexes[part] = _integer(found[0][0]) if found else None
+            self._indexes[part] = number(found[0][0]) if found else None
         return self._indexes[part]
 
     def _text(self, connection: sqlite3.Connection, row: _Raw, data: Value) -> Value:
         """Return the text that an event's part has now; None where it did not change."""
         part, changed, kept = row[6], row[7], row[8]
-        if changed is not None and not _integer(changed) & _DATA:
+        if changed is not None and not number(changed) & _DATA:
             return None
         if kept is not None:
             before = self._texts.get(part) or self._earlier_text(connection, row)
@@ -262,14 +263,9 @@ def _table_of(message: Value, part: Value) -> str:
     return "chat_sessions" if message is None else "chat_messages"
 
 
-def _integer(value: Value) -> int:
-    return value if isinstance(value, int) else 0
-
-
 def _growth(values: Sequence[Value]) -> tuple[int, int | None, int | None]:
     kept, insert_at, inserted = values
-    return (_integer(kept), None if insert_at is None else _integer(insert_at),
-            None if inserted is None else _integer(inserted))
+    return number(kept), number_or_none(insert_at), number_or_none(inserted)
 
 
 def _plain(value: Value) -> str | int | float | None:
