@@ -199,6 +199,19 @@ async def test_what_runs_is_counted_at_the_top(store: Path) -> None:
         assert "3 sessions  ● 2 running" in drawn(screen).split("\n")[0]
 
 
+@pytest.mark.parametrize("key", ["S", "$"])
+async def test_a_count_that_comes_while_a_screen_is_composed_does_no_harm(
+    key: str, store: Path
+) -> None:
+    async with running(store) as run:
+        show = run.app.open_search if key == "S" else run.app.open_stats
+        run.app.main.counter._active = [row(activity="running")]
+        show()
+        run.app.main.show_summary()
+        await run.quiet()
+        assert "1 running" in drawn(run.app.screen)
+
+
 async def test_the_text_of_hits_is_selected_with_the_mouse(store: Path) -> None:
     async with searching(store, *typed("warning retry")) as (run, screen):
         lines = drawn(screen).split("\n")

@@ -328,7 +328,9 @@ class MainScreen(CommandPane, Screen[None]):
             health = self.watcher.poller.health
             summary = self.query_one(TopLine).summary = self.counter.summary(health)
             self.query_one(BottomLine).note = "read only" if summary.read_only else ""
-            if isinstance(above := self.app.screen, ShowsRunning):
+            above = self.app.screen
+            # One that is being composed shows the count once it is mounted.
+            if isinstance(above, ShowsRunning) and above.is_mounted:
                 above.show_running(self.counter.running)
 
     def _time_went_by(self) -> None:
