@@ -652,20 +652,7 @@ class ReplayScreen(OwnServices, UpperScreen):
     @on(TranscriptView.Clicked)
     def _clicked(self, event: TranscriptView.Clicked) -> None:
         event.stop()
-        self._in_turn(partial(self._click, event))
-
-    async def _click(self, event: TranscriptView.Clicked) -> None:
-        async with self.placement.in_order() as same:
-            part, exists = event.part.find(self.document) if same else (0, False)
-            if not exists:
-                return
-            self.selected.select(part)
-        if event.fold == "hidden":
-            await self.folds.turn_run(part)
-        elif event.fold == "child":
-            self._open_child(part)
-        elif event.fold:
-            await self.folds.fold(part)
+        self._in_turn(partial(self.folds.click, event, self._open_child))
 
     def _open_child(self, part: int) -> None:
         """Show the session that a call started."""

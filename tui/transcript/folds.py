@@ -11,6 +11,7 @@ from tui.transcript.item import LEVELS, Level
 from tui.transcript.placement import Placement
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.skeleton import is_tool_type
+from tui.transcript.view import TranscriptView
 
 _CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}
 _WORDS: dict[Level, str] = {"off": "hidden", "short": "short", "whole": "whole"}
@@ -44,6 +45,25 @@ class Folds:
             if same and (found := await self._loaded(anchor)) is not None:
                 self._fold_now(found)
                 await self._placement.arrive(partial(self._step_folded, anchor))
+
+    async def click(
+        self, event: TranscriptView.Clicked, open_child: Callable[[int], object]
+    ) -> None:
+        """Select the part that was clicked, and fold or open what was clicked of it.
+
+        Args:
+            event: The click.
+            open_child: Opens the session that a call started.
+        """
+        part = await self._placement.select(event.part)
+        if part is None:
+            return
+        if event.fold == "hidden":
+            await self.turn_run(part)
+        elif event.fold == "child":
+            open_child(part)
+        elif event.fold:
+            await self.fold(part)
 
     async def _loaded(self, anchor: Anchor) -> int | None:
         """Return a part, once its neighbours are known and its row is loaded."""

@@ -222,20 +222,7 @@ class TranscriptPane(OwnServices, CommandPane, Vertical):
     @on(TranscriptView.Clicked)
     def _clicked(self, event: TranscriptView.Clicked) -> None:
         event.stop()
-        self.in_turn(partial(self._click, event))
-
-    async def _click(self, event: TranscriptView.Clicked) -> None:
-        async with self.placement.in_order() as same:
-            part, exists = event.part.find(self.document) if same else (0, False)
-            if not exists:
-                return
-            self.selected.select(part)
-        if event.fold == "hidden":
-            await self.folds.turn_run(part)
-        elif event.fold == "child":
-            self.verbs.open_child()
-        elif event.fold:
-            await self.folds.fold(part)
+        self.in_turn(partial(self.folds.click, event, lambda _part: self.verbs.open_child()))
 
     @on(TranscriptView.Wheeled)
     def _wheeled(self, event: TranscriptView.Wheeled) -> None:

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from tui.messages import JumpedFrom
+from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document
 from tui.transcript.place import place_of
 from tui.transcript.reader import SessionReader
@@ -73,6 +74,15 @@ class Placement:
         """
         async with self.in_order() as same:
             return await self.arrive(step) if same else None
+
+    async def select(self, anchor: Anchor) -> int | None:
+        """Select a part after all earlier moves; returns it, or None where it is gone."""
+        async with self.in_order() as same:
+            part, exists = anchor.find(self._document) if same else (0, False)
+            if not exists:
+                return None
+            self._selected.select(part)
+            return part
 
     @asynccontextmanager
     async def jump(self, *, far: bool = False, counts: bool = True) -> AsyncIterator[None]:
