@@ -395,13 +395,15 @@ class ReplayScreen(OwnServices, UpperScreen):
 
     async def message(self, step: int) -> None:
         """Go to the next message (1), or to the start of this one and the one before (-1)."""
-        await self._step(self.document.timeline.next_message, step, "message") if step > 0 \
-            else await self._step(self.document.timeline.previous_message, step, "message")
+        timeline = self.document.timeline
+        find = timeline.next_message if step > 0 else timeline.previous_message
+        await self._step(find, step, "message")
 
     async def turn(self, step: int) -> None:
         """Go to the next turn (1), or to the start of this one and the one before (-1)."""
-        await self._step(self.document.timeline.next_turn, step, "turn") if step > 0 \
-            else await self._step(self.document.timeline.previous_turn, step, "turn")
+        timeline = self.document.timeline
+        find = timeline.next_turn if step > 0 else timeline.previous_turn
+        await self._step(find, step, "turn")
 
     async def _step(self, find: Callable[[int], int | None], step: int, what: str) -> None:
         player = self.player
