@@ -5,11 +5,14 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from store.errors import BackscrollError
 from tui.host import Host, host_of
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandPane
+from tui.kit.blocks import Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
+from tui.kit.lines import Line
 
 
 class UpperScreen(CommandPane, Screen[None]):
@@ -71,6 +74,23 @@ class StackedScreen(UpperScreen):
         yield LineBar(id="stacked-head", ground="background")
         yield self.view
         yield BottomLine()
+
+    def tell(self, words: str) -> None:
+        """Show a sentence instead of the lines."""
+        self.view.show([Fixed(lambda _: [Line(((words, "faint"),))])])
+
+    def tell_unread(self, what: str, error: Exception) -> None:
+        """Show that something could not be read.
+
+        Args:
+            what: Such as ``the file``.
+            error: Why; what the user cannot mend is reported, too.
+        """
+        if isinstance(error, BackscrollError):
+            self.tell(str(error))
+        else:
+            self.tell(f"{what} could not be read")
+            self.host.report(f"{what[:1].upper()}{what[1:]} could not be read", error)
 
     def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         """Show the keys that can be used on this line."""

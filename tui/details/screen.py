@@ -27,7 +27,7 @@ from tui.kit import clipboard
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import BLANK, Line
+from tui.kit.lines import BLANK
 from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
@@ -113,7 +113,7 @@ class DetailsScreen(StackedScreen):
     def on_mount(self) -> None:
         """Read the facts at once, the turns after them."""
         self.add_class("turns")
-        self.view.show([_told("reading the session…")])
+        self.tell("reading the session…")
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
@@ -130,11 +130,8 @@ class DetailsScreen(StackedScreen):
             self._family = await read_family(self.host, self._store, self._session_id)
             if self._family is not None:
                 self.show_tab(stay=True)
-        except BackscrollError as error:
-            self.view.show([_told(str(error))])
         except Exception as error:
-            self.view.show([_told("the session could not be read")])
-            self.host.report("The session could not be read", error)
+            self.tell_unread("the session", error)
 
     # Showing
 
@@ -165,7 +162,7 @@ class DetailsScreen(StackedScreen):
             return
         timeline = self._timeline
         if timeline is None:
-            self.view.show([_told("reading the turns…")])
+            self.tell("reading the turns…")
         elif self.tab == "Turns":
             self._show_turns(timeline, stay)
         elif self.tab == "Session":
@@ -181,9 +178,8 @@ class DetailsScreen(StackedScreen):
         chart.show(timeline.turns)
         if not timeline.turns:
             unread = self._overview is not None and is_outline(self._overview.metadata)
-            self.view.show([_told(
-                "The messages of this session are not read yet." if unread
-                else "This session has no messages.")])  # fmt: skip
+            self.tell("The messages of this session are not read yet." if unread
+                      else "This session has no messages.")
             return
         blocks: list[Block] = [TurnTable(self._session_id, timeline.turns, chart.measure)]
         room = self.view.size.height - len(timeline.turns)
@@ -217,7 +213,7 @@ class DetailsScreen(StackedScreen):
             await self.lists.compare_with_disk(
                 lambda: self.show_tab(stay=True) if self.tab == FILES else None)
         except BackscrollError as error:
-            self.view.show([_told(str(error))])
+            self.tell(str(error))
 
     @property
     def _item(self) -> FileRow | CommandUse | None:
@@ -437,10 +433,6 @@ class DetailsScreen(StackedScreen):
 
 def _timeline_of(db: Database, session_id: str) -> Timeline:
     return details.timeline(db, session_id, price_table())
-
-
-def _told(text: str) -> Fixed:
-    return Fixed(lambda _: [Line(((text, "faint"),))])
 
 
 async def _count_tools(store: Store, timeline: Timeline) -> None:

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from store.errors import BackscrollError
 from store.queries.exchange import Box, Sent, exchange
 from store.text.figures import count_of, moment
 from tui.keys.footer import show_keys
-from tui.kit.blocks import Block, Fixed, Spot
+from tui.kit.blocks import Block, Spot
 from tui.kit.line_bar import LineBar
 from tui.kit.lines import Line, Link, Run, Value, cut, set_width
 from tui.kit.masked import shown
@@ -87,17 +86,14 @@ class ExchangeScreen(StackedScreen):
 
     def on_mount(self) -> None:
         """Read what was sent."""
-        self.view.show([_told("reading the messages…")])
+        self.tell("reading the messages…")
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
         try:
             self._sent = await self._store.read(exchange, self._session_id)
-        except BackscrollError as error:
-            self.view.show([_told(str(error))])
         except Exception as error:
-            self.view.show([_told("the messages could not be read")])
-            self.host.report("The messages could not be read", error)
+            self.tell_unread("the messages", error)
         else:
             self._show()
 
@@ -114,7 +110,10 @@ class ExchangeScreen(StackedScreen):
         told = "No message of this session names a sender or a recipient."
         if self._sent:
             told = f"Nothing is in the {name}."
-        self.view.show([SentTable(self._session_id, sent)] if sent else [_told(told)])
+        if sent:
+            self.view.show([SentTable(self._session_id, sent)])
+        else:
+            self.tell(told)
         counts = Counter(each.box for each in self._sent)
         channels = {each.channel for each in self._sent if each.channel}
         title, head = (self.query_one(f"#stacked-{part}", LineBar) for part in ("title", "head"))
@@ -131,7 +130,3 @@ class ExchangeScreen(StackedScreen):
         link = self.view.line.link
         if link is not None:
             self.open_in_transcript(link.target, link.message_id)
-
-
-def _told(text: str) -> Fixed:
-    return Fixed(lambda _: [Line(((text, "faint"),))])

@@ -31,10 +31,8 @@ from tui.files.reading import (
 from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
 from tui.kit import clipboard
-from tui.kit.blocks import Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line
 from tui.stacked import StackedScreen
 from tui.verbs.doing import asking
 from tui.words.files import since_words
@@ -108,7 +106,7 @@ class FileScreen(StackedScreen):
 
     def on_mount(self) -> None:
         """Read the file."""
-        self.view.show([_told("reading the file…")])
+        self.tell("reading the file…")
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
@@ -119,11 +117,8 @@ class FileScreen(StackedScreen):
         """Read the file and show it; return whether it could be."""
         try:
             self.file = await self._store.read(read_file, self._asked)
-        except BackscrollError as error:
-            self.view.show([_told(str(error))])
         except Exception as error:
-            self.view.show([_told("the file could not be read")])
-            self.host.report("The file could not be read", error)
+            self.tell_unread("the file", error)
         else:
             self.number, self.base = self.file.start, None
             self._show_list()
@@ -348,9 +343,3 @@ class SaveCopyScreen(PathDialog):
     async def write(self, path: Path, *, overwrite: bool) -> str:
         """Write the file."""
         return f"Saved {size(write_whole(path, [self._body], replace=overwrite))}"
-
-
-def _told(text: str) -> Fixed:
-    return Fixed(lambda _: [Line(((text, "faint"),))])
-
-
