@@ -17,14 +17,12 @@ from store.sources.aider.session import KIND, session_draft
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_forms import form_of
 from store.sources.base.growing import SIDE_FILE_LIMIT, stamp_of
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     FileStamp,
-    Library,
-    NoLibrary,
     Problem,
     Program,
     Reading,
-    Source,
     Unit,
 )
 from store.system.paths import expanded, open_regular
@@ -36,12 +34,14 @@ _LEAD = 16
 """Bytes of empty lines that the program writes before a session."""
 
 
-class AiderSource(Source):
+class AiderSource(LibrarySource):
     """Fulfils ``store.sources.base.protocol.Source``; reads the two history files only.
 
     aider has no folder of its own: a history is in each repository. Found are those that
     the environment names, of the current folder and of home; others are added in the
     config file.
+
+    Looks into the library for sessions whose file has moved.
     """
 
     kind = KIND
@@ -55,11 +55,6 @@ class AiderSource(Source):
     def __init__(self) -> None:
         """Make a source."""
         self._regions = Regions()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions whose file has moved."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``AIDER_CHAT_HISTORY_FILE``, the current repository's history, and home's."""

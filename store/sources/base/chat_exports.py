@@ -25,14 +25,13 @@ from store.sources.base.archives import Archive, ArchiveError, FolderArchive, Zi
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.growing import entries_of
 from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     Fact,
     FileStamp,
     Library,
-    NoLibrary,
     Problem,
     Reading,
-    Source,
     Unit,
 )
 from store.sources.base.values import mapping
@@ -137,21 +136,19 @@ class Conversation:
             self.looked.setdefault(path, FileStamp.now(path))
 
 
-class ChatExports(Source):
-    """A source of exports; its class says what a conversation is and makes sessions of them."""
+class ChatExports(LibrarySource):
+    """A source of exports; its class says what a conversation is and makes sessions of them.
+
+    Looks into the library for what newer exports no longer have.
+    """
 
     unread: ClassVar[str] = ""
     """The folder of an export with chats in a form that is not read."""
 
     def __init__(self) -> None:
         """Make a source."""
-        self._library: Library = NoLibrary()
         self._files: dict[str, tuple[FileStamp, dict[str, list[_Found]], list[Problem]]] = {}
         self._listed: dict[str, dict[str, list[_Found]]] = {}
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for what newer exports no longer have."""
-        self._library = library
 
     @abstractmethod
     def is_conversation(self, data: dict[str, Any]) -> bool:

@@ -12,16 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from store.sources.base.database_source import DatabaseSource
-from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Fact, FileStamp, Reading, Unit
 
 _NAMED = "named:"
 """Begins the name of the fact that a file has a session of a name, and under which id."""
 
 
-class NamedFiles(DatabaseSource):
+class NamedFiles(DatabaseSource, LibrarySource):
     """A source whose files are named by their owner.
 
     What ``read_session`` returns has the session's name as its id.
+
+    Looks into the library for sessions of other files with the same name.
     """
 
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
@@ -29,12 +32,7 @@ class NamedFiles(DatabaseSource):
     def __init__(self) -> None:
         """Make a source."""
         super().__init__()
-        self._library: Library = NoLibrary()
         self._names: dict[str, tuple[tuple[FileStamp, ...], frozenset[str]]] = {}
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions of other files with the same name."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return nothing: each program has its file where it likes."""

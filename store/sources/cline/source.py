@@ -25,7 +25,8 @@ from store.sources.base.growing import (
     stamped,
 )
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.protocol import Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Problem, Program, Unit
 from store.sources.base.values import mapping
 from store.sources.base.vscode import host_folders
 from store.sources.cline.listing import EXTENSIONS, TASKS, TaskLists, lists_of
@@ -45,8 +46,11 @@ _FOLDERS_LOOKED_AT = 20
 _MOST_LOOKED_AT = 64 * 1024 * 1024
 
 
-class ClineSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads sessions, tasks and their lists."""
+class ClineSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads sessions, tasks and their lists.
+
+    Looks into the library for sessions whose files are gone.
+    """
 
     kind = KIND
     label = "Cline"
@@ -62,11 +66,6 @@ class ClineSource(FileSource):
         super().__init__()
         self._rows, self._lists = SessionRows(), TaskLists()
         self._own: str | None = None
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions whose files are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return Cline's own folder, and the folders of extensions that are there."""

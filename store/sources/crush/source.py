@@ -11,7 +11,8 @@ from typing import Any
 
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows, columns, rows, stamp_of_rows
-from store.sources.base.protocol import Library, NoLibrary, Problem, Program, Reading, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Problem, Program, Reading, Unit
 from store.sources.base.values import utc_ms
 from store.sources.crush.projects import (
     DATABASE,
@@ -37,8 +38,11 @@ _LARGE = 8 << 20
 """In a database of more bytes only these rows are looked at; in a smaller one all times are."""
 
 
-class CrushSource(DatabaseSource):
-    """Fulfils ``Source`` and ``FollowedSource``; reads only."""
+class CrushSource(DatabaseSource, LibrarySource):
+    """Fulfils ``Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for sessions that are gone.
+    """
 
     kind = KIND
     label = "Crush"
@@ -53,13 +57,8 @@ class CrushSource(DatabaseSource):
     def __init__(self) -> None:
         """Make a source."""
         super().__init__()
-        self._library: Library = NoLibrary()
         self._environment: Mapping[str, str] = os.environ
         self._home: Path | None = None
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions that are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the database of each project in Crush's list, and that of the home folder.

@@ -28,11 +28,10 @@ from store.sources.base.growing import (
     UnitFollower,
     entries_of,
 )
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     FileStamp,
     Follower,
-    Library,
-    NoLibrary,
     Problem,
     Program,
     Reading,
@@ -84,8 +83,11 @@ _FILES_LOOKED_AT = 20
 _HEAD_COLUMNS = ("composerId", "lastUpdatedAt", "recency", "isArchived", "value")
 
 
-class CursorSource(DatabaseSource):
-    """Fulfils ``Source``, ``FollowedSource`` and ``LibraryUser``; reads only."""
+class CursorSource(DatabaseSource, LibrarySource):
+    """Fulfils ``Source``, ``FollowedSource`` and ``LibraryUser``; reads only.
+
+    Looks into the library for what chats say of others.
+    """
 
     kind = KIND
     label = "Cursor"
@@ -99,15 +101,10 @@ class CursorSource(DatabaseSource):
         """Make a source."""
         super().__init__()
         self._workspaces = Workspaces()
-        self._library: Library = NoLibrary()
         self._roots: list[Path] = []
         self._ids: dict[str, tuple[list[FileStamp], dict[str, bool]]] = {}
         self._written: dict[str, tuple[int, dict[str, int]]] = {}
         self._lists: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {}
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for what chats say of others."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of the command line, and the editor's ``User`` folder."""

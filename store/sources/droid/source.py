@@ -19,17 +19,20 @@ from store.sources.base.growing import (
     Depends,
     UnitFiles,
 )
-from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.project_files import ProjectFilesSource
-from store.sources.base.protocol import Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.protocol import Library, Problem, Program, Unit
 from store.sources.base.side_file import SideFile
 from store.sources.base.values import string
 from store.sources.droid.session import KIND, SETTINGS, Kept, session_draft
 from store.system.paths import expanded
 
 
-class DroidSource(ProjectFilesSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads sessions and their settings only."""
+class DroidSource(ProjectFilesSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads sessions and their settings only.
+
+    Looks into the library for sessions whose files are gone.
+    """
 
     kind = KIND
     label = "Factory Droid"
@@ -38,19 +41,6 @@ class DroidSource(ProjectFilesSource):
     variables = ("FACTORY_HOME_OVERRIDE",)
     below = (".factory/sessions", "sessions", "")
     beside = SETTINGS
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        super().__init__(line_limit)
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions whose files are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the sessions of the home folder, and of the one that replaces it."""

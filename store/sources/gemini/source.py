@@ -22,7 +22,8 @@ from store.sources.base.growing import (
 )
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import FileStamp, Problem, Program, Unit
 from store.sources.base.values import string
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
@@ -74,8 +75,11 @@ def legacy_log(path: str, body: bytes) -> tuple[Log, str | None]:
     return Log(path, [orjson.dumps(row) for row in rows], list(enumerate(rows))), repaired
 
 
-class GeminiSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
+class GeminiSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names.
+
+    Looks into the library for files that are gone.
+    """
 
     kind = KIND
     label = "Gemini CLI"
@@ -92,11 +96,6 @@ class GeminiSource(FileSource):
         """
         super().__init__(line_limit)
         self._heads = Heads()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for files that are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which replaces the home, or of home."""

@@ -25,11 +25,10 @@ from store.sources.base.growing import (
     stamp_of,
     stamped,
 )
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     FileStamp,
     Follower,
-    Library,
-    NoLibrary,
     Problem,
     Program,
     Reading,
@@ -51,8 +50,11 @@ _LAST = 3
 _BELOW = ("", "sessions", "data/sessions", "goose/sessions")
 
 
-class GooseSource(DatabaseSource):
-    """Fulfils ``Source`` and ``FollowedSource``; reads only."""
+class GooseSource(DatabaseSource, LibrarySource):
+    """Fulfils ``Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for what was spent and is in no ledger any more.
+    """
 
     kind = KIND
     label = "Goose"
@@ -60,15 +62,6 @@ class GooseSource(DatabaseSource):
     program = Program(frozenset({"goose", "goosed"}), shares_file=True)
     variables = ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")
     patterns = (DATABASE,)
-
-    def __init__(self) -> None:
-        """Make a source."""
-        super().__init__()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for what was spent and is in no ledger any more."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of sessions that ``GOOSE_PATH_ROOT`` names, and the usual ones."""

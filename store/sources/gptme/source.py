@@ -25,7 +25,8 @@ from store.sources.base.growing import (
     stamp_of,
 )
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import FileStamp, Problem, Program, Unit
 from store.sources.base.values import string
 from store.sources.gptme.session import (
     BRANCHES,
@@ -47,8 +48,11 @@ _LOOKED_AT = 200
 _ROLES = ("system", "user", "assistant")
 
 
-class GptmeSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads conversations only."""
+class GptmeSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads conversations only.
+
+    Looks into the library for conversations whose files are gone.
+    """
 
     kind = KIND
     label = "gptme"
@@ -63,12 +67,7 @@ class GptmeSource(FileSource):
             line_limit: Bytes of the longest line that is read.
         """
         super().__init__(line_limit)
-        self._library: Library = NoLibrary()
         self._beginnings = Beginnings()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for conversations whose files are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder that ``GPTME_LOGS_HOME`` names, else the usual ones."""

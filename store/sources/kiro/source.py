@@ -34,12 +34,12 @@ from store.sources.base.growing import (
     stamp_of,
 )
 from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     Fact,
     FileStamp,
     Follower,
     Library,
-    NoLibrary,
     Problem,
     Program,
     Reading,
@@ -66,8 +66,11 @@ _IN_HOME = (".kiro/sessions", "sessions", "")
 _LOOKED_AT = 200
 
 
-class KiroSource(DatabaseSource):
-    """Fulfils ``Source`` and ``FollowedSource``; reads only."""
+class KiroSource(DatabaseSource, LibrarySource):
+    """Fulfils ``Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for parents whose files are gone.
+    """
 
     kind = KIND
     label = "Kiro"
@@ -75,15 +78,6 @@ class KiroSource(DatabaseSource):
     program = Program(frozenset({"kiro-cli", "kiro-cli-chat", "qchat"}))
     variables = ("KIRO_HOME", "XDG_DATA_HOME")
     patterns = (DATABASE,)
-
-    def __init__(self) -> None:
-        """Make a source."""
-        super().__init__()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for parents whose files are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folders of sessions, and those of the databases of both names."""

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 from store.engine.server_url import ServerUrl, server_url
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows
-from store.sources.base.protocol import Library, NoLibrary, Problem, Reading, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Problem, Reading, Unit
 from store.sources.base.row_reader import RowReader, TableReader
 from store.sources.base.servers.source import Following, ServerRows, ToReading, ToUnits
 from store.sources.lionagi.listing import Signs, fetch_units
@@ -35,8 +36,11 @@ _LARGE = 32 << 20
 for having been written anew."""
 
 
-class LionagiSource(DatabaseSource, ServerRows):
-    """Fulfils ``Source``, ``FollowedSource`` and ``ServerSource``; reads only."""
+class LionagiSource(DatabaseSource, ServerRows, LibrarySource):
+    """Fulfils ``Source``, ``FollowedSource`` and ``ServerSource``; reads only.
+
+    Looks into the library for messages whose rows are gone.
+    """
 
     kind = KIND
     label = "lionagi"
@@ -49,11 +53,6 @@ class LionagiSource(DatabaseSource, ServerRows):
         """Make a source."""
         DatabaseSource.__init__(self)
         ServerRows.__init__(self)
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for messages whose rows are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``~/.lionagi/state.db``, and the file that ``LIONAGI_STATE_DB_URL`` names."""

@@ -13,10 +13,9 @@ from typing import Any
 
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows, stamp_of_rows
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     SESSION_FACT,
-    Library,
-    NoLibrary,
     Problem,
     Reading,
     Unit,
@@ -37,23 +36,17 @@ _RESPONSES = frozenset({
 _BYTES_PER_REQUEST = 4096
 
 
-class LlmSource(DatabaseSource):
-    """Fulfils ``Source`` and ``FollowedSource``; reads only."""
+class LlmSource(DatabaseSource, LibrarySource):
+    """Fulfils ``Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for threads that are gone.
+    """
 
     kind = KIND
     label = "llm"
     tells = ("thoughts", "tokens", "files", "rewinds", "forks")
     variables = ("LLM_USER_PATH",)
     patterns = (_FILE,)
-
-    def __init__(self) -> None:
-        """Make a source."""
-        super().__init__()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for threads that are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder that ``LLM_USER_PATH`` names, and the usual one."""

@@ -11,14 +11,12 @@ from pathlib import Path
 from store.errors import StoreError
 from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     FileStamp,
-    Library,
-    NoLibrary,
     Problem,
     Program,
     Reading,
-    Source,
     Unit,
 )
 from store.sources.opencode.database import read_session, read_session_row
@@ -58,8 +56,11 @@ class Kept:
     making: Making = field(default_factory=Making)
 
 
-class OpencodeSource(Source):
-    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
+class OpencodeSource(LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for what forks were made from and is gone.
+    """
 
     writer: OpencodeProgram = OPENCODE
     """The program whose sessions these are."""
@@ -76,11 +77,6 @@ class OpencodeSource(Source):
         """Make a source."""
         self._databases = Databases()
         self._listed: dict[str, dict[str, Unit]] = {}
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for what forks were made from and is gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the data folder, and the file that a variable names outside of it."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import BuiltUnit, Depends, UnitFiles, entries_of, stamped
-from store.sources.base.protocol import Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Problem, Program, Unit
 from store.sources.openhands.conversation import (
     EVENTS,
     KIND,
@@ -33,23 +34,17 @@ _BELOW = ("", "conversations", ".openhands/conversations")
 _FOLDERS_LOOKED_AT = 200
 
 
-class OpenHandsSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads states and events only."""
+class OpenHandsSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads states and events only.
+
+    Looks into the library for subagents, and for states that cannot be read.
+    """
 
     kind = KIND
     label = "OpenHands"
     tells = ("thoughts", "tokens", "cost", "subagents")
     program = Program(frozenset({"openhands"}))
     variables = ("OPENHANDS_CONVERSATIONS_DIR", "OPENHANDS_PERSISTENCE_DIR")
-
-    def __init__(self) -> None:
-        """Make a source."""
-        super().__init__()
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for subagents, and for states that cannot be read."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of conversations."""

@@ -28,9 +28,9 @@ from store.sources.base.growing import (
     stamp_of,
     stamped,
 )
-from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import FileStamp, Library, Problem, Program, Unit
 from store.sources.base.side_file import SideFile
 from store.sources.base.values import mapping, string
 from store.sources.qwen.older import holds_session, is_older, older_draft
@@ -61,27 +61,17 @@ _MOST_LOOKED_AT = 64 * 1024 * 1024
 _BELOW = (".qwen", "")
 
 
-class QwenSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads session files only."""
+class QwenSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads session files only.
+
+    Looks into the library for subagents whose files are gone.
+    """
 
     kind = KIND
     label = "Qwen Code"
     tells = ("thoughts", "tokens", "rewinds", "compactions", "forks", "subagents")
     program = Program(frozenset({"qwen"}), ("/@qwen-code/qwen-code/",))
     variables = ("QWEN_HOME", "QWEN_RUNTIME_DIR")
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        super().__init__(line_limit)
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for subagents whose files are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``~/.qwen``, and the folders that replace it."""

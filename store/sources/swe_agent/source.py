@@ -19,8 +19,8 @@ import orjson
 from store.sources.base.document_source import DocumentSource
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.growing import Depends, entries_of, stamp_of
-from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import Fact, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import Fact, Problem, Program, Unit
 from store.sources.swe_agent import mini, steps
 from store.sources.swe_agent.shared import KIND
 from store.system.paths import expanded
@@ -33,8 +33,11 @@ _DEEPEST = 5
 _FOLDERS_LOOKED_AT, _FILES_LOOKED_AT = 300, 20
 
 
-class SweAgentSource(DocumentSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads trajectories only."""
+class SweAgentSource(DocumentSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads trajectories only.
+
+    Looks into the library for runs whose file has moved.
+    """
 
     kind = KIND
     label = "SWE-agent"
@@ -42,19 +45,6 @@ class SweAgentSource(DocumentSource):
     program = Program(frozenset({"mini", "mini-swe-agent", "sweagent"}))
     variables = ("MSWEA_GLOBAL_CONFIG_DIR",)
     below = _BELOW
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        super().__init__(line_limit)
-        self._library: Library = NoLibrary()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for runs whose file has moved."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folder of mini-SWE-agent's last run."""

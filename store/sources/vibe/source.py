@@ -24,7 +24,8 @@ from store.sources.base.growing import (
     stamp_of,
 )
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
+from store.sources.base.library_source import LibrarySource
+from store.sources.base.protocol import FileStamp, Problem, Program, Unit
 from store.sources.base.side_file import SideFile
 from store.sources.base.values import string
 from store.sources.vibe.legacy import MESSAGES, Family, legacy_draft
@@ -39,8 +40,11 @@ _OLDER = re.compile(r".+_\d{8}_\d{6}_[0-9A-Za-z]{1,16}")
 _FOLDERS_LOOKED_AT = 200
 
 
-class VibeSource(FileSource):
-    """Fulfils ``store.sources.base.protocol.Source``; reads sessions only."""
+class VibeSource(FileSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source``; reads sessions only.
+
+    Looks into the library for sessions and entries that are gone.
+    """
 
     kind = KIND
     label = "Mistral Vibe"
@@ -55,12 +59,7 @@ class VibeSource(FileSource):
             line_limit: Bytes of the longest line that is read.
         """
         super().__init__(line_limit)
-        self._library: Library = NoLibrary()
         self._family = Family()
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for sessions and entries that are gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the sessions below ``VIBE_HOME`` or ``~/.vibe``, on all systems."""

@@ -20,11 +20,10 @@ from store.sources.base.growing import (
     stamped,
 )
 from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
     SESSION_FACT,
     FileStamp,
-    Library,
-    NoLibrary,
     Problem,
     Reading,
     Unit,
@@ -58,8 +57,11 @@ class _Parent(NamedTuple):
     looked: Sequence[FileStamp] = ()
 
 
-class YAgentSource(DatabaseSource):
-    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
+class YAgentSource(DatabaseSource, LibrarySource):
+    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only.
+
+    Looks into the library for what forks were made from and is gone.
+    """
 
     kind = KIND
     label = "y-agent"
@@ -70,17 +72,12 @@ class YAgentSource(DatabaseSource):
     def __init__(self) -> None:
         """Make a source."""
         super().__init__()
-        self._library: Library = NoLibrary()
         self._journals: dict[str, Journal] = {}
 
     def _journal(self, folder: Path, problems: list[Problem]) -> Journal:
         journal = self._journals.setdefault(str(folder), Journal())
         journal.read(str(folder), problems)
         return journal
-
-    def use_library(self, library: Library) -> None:
-        """Take the library to look into for what forks were made from and is gone."""
-        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the data folder below ``XDG_STATE_HOME`` or ``~/.local/state``."""
