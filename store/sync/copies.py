@@ -109,7 +109,9 @@ def session_to_write(
         branch, place = max(grown, key=lambda one: len(one.now)).branch, None
     while place is not None:
         if _is_before(prepared.path, own, place):
-            displaced = _displaced(connection, prepared, place, own)
+            shared = places[""].ever if branch else own
+            stored = _stored_session(connection, prepared, place)
+            displaced = _copy(stored, shared, _branch(place.now, own))
             return ToWrite(_at(prepared, places, branch), displaced)
         passed.append(branch)
         branch = _branch(own, place.now)
@@ -155,16 +157,16 @@ def _known_place(
 
 
 def _is_before(path: str, own: frozenset[_Mark], other: _Stored) -> bool:
-    """Return which of two files that diverged takes the place of the session.
+    """Return whether a file goes before another one from which it diverged.
 
-    It is the one that has its agent's own name, which the agent goes on with. Of two such, or two
-    that are named as copies, it is the one whose messages went on earlier where the two part.
+    The one that has its agent's own name does, as the agent goes on with it. Of two such, or two
+    that are named as copies, the one does whose messages went on earlier where the two part.
     Neither a move nor appending to either changes that.
 
     Args:
-        path: The path of one file.
+        path: The path of the file.
         own: Its messages.
-        other: The other one.
+        other: The other file.
     """
     named, others = is_named_as_copy(path), is_named_as_copy(other.path)
     if named != others:
@@ -178,11 +180,9 @@ def _branch(own: frozenset[_Mark], other: frozenset[_Mark]) -> str:
     The text counts only where the place and time of the message do not tell it apart: an answer
     that is being written is one message.
     """
-    name, at, text = min(own - other, key=_order)
-    if any(mark[:2] == (name, at) for mark in other):
-        said = orjson.dumps([name, at, text.encode("utf-8", "replace").decode()])
-    else:
-        said = orjson.dumps([name.encode("utf-8", "replace").decode(), at])
+    first = min(own - other, key=_order)
+    shared = any(mark[:2] == first[:2] for mark in other)
+    said = orjson.dumps(first if shared else first[:2])
     return hashlib.blake2b(said, digest_size=12).hexdigest()
 
 
@@ -212,24 +212,6 @@ def _places(connection: Connection, session_id: str) -> dict[str, _Stored]:
 def _at(prepared: PreparedSession, places: dict[str, _Stored], branch: str) -> PreparedSession:
     """Return a session as it is written at a place: itself, or a copy."""
     return _copy(prepared, places[""].ever, branch) if branch else prepared
-
-
-def _displaced(
-    connection: Connection, prepared: PreparedSession, place: _Stored, own: frozenset[_Mark]
-) -> PreparedSession:
-    """Return what is stored at a place as the copy beside a file that takes the place.
-
-    Args:
-        connection: In a transaction.
-        prepared: The session as the file has it.
-        place: The place that it takes.
-        own: Its messages.
-    """
-    stored = _stored_session(connection, prepared, place)
-    shared = own if not place.branch else frozenset(
-        _stored_marks(connection, prepared.id, with_gone=True)
-    )
-    return _copy(stored, shared, _branch(place.now, own))
 
 
 def copies_of(connection: Connection, session_id: str) -> list[str]:
