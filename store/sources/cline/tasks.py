@@ -46,6 +46,9 @@ _ERRORS = frozenset({"error", "api_req_failed", "diff_error", "error_retry", "cl
 _APPROVED = _TOOLS - {"followup"}
 _APPROVAL = "REQ_APP"
 
+_Asked = tuple[str, str | None, Any]
+"""A call of the model: its name, its id and its input."""
+
 
 def task_draft(
     kind: str,
@@ -329,20 +332,20 @@ class _Task:
                 model = _model_in(blocks) or model
                 self._settle(blocks, pending, at, record)
                 continue
-            draft = self._request_of(at, nth, answers)
+            draft, asked = self._request_of(at, nth, answers), list(_asked(blocks))
             nth += 1
             if draft is None:
-                if not any(True for _ in _asked(blocks)):
+                if not asked:
                     continue
                 draft = MessageDraft(f"request:{place}", "assistant", at or 0, at or 0)
                 self.found.append(draft)
             if model is not None and "model" not in draft.metadata:
                 draft.metadata["model"] = {"provider_id": "unknown", "model_id": model}
-            if id(draft) not in joined and any(True for _ in _asked(blocks)):
+            if asked and id(draft) not in joined:
                 joined.add(id(draft))
                 self._forget_shown(draft)
             draft.records = (*draft.records, record)
-            pending = self._calls(draft, blocks, at, record)
+            pending = self._calls(draft, asked, at, record)
 
     def _request_of(
         self, at: int | None, nth: int, answers: list[MessageDraft]
@@ -360,10 +363,10 @@ class _Task:
                 draft.records = (*draft.records, *part.records)
 
     def _calls(
-        self, draft: MessageDraft, blocks: list[dict[str, Any]], at: int | None, record: int
+        self, draft: MessageDraft, asked: list[_Asked], at: int | None, record: int
     ) -> list[PartDraft]:
         made: list[PartDraft] = []
-        for name, call_id, given in _asked(blocks):
+        for name, call_id, given in asked:
             if name in ANSWERS:
                 continue
             nth = sum(part.tool_call_id is not None for part in draft.parts)
@@ -430,7 +433,7 @@ def _answers(message: dict[str, Any], blocks: list[dict[str, Any]]) -> bool:
     return role == "assistant" or (role != "user" and any(True for _ in _asked(blocks)))
 
 
-def _asked(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str | None, Any]]:
+def _asked(blocks: list[dict[str, Any]]) -> Iterator[_Asked]:
     """Yield the calls of a model's message: blocks of their own, or marked up in its text."""
     for block in blocks:
         if block.get("type") == "tool_use" or "input" in block:
