@@ -358,7 +358,7 @@ class Thread:
         if extra:
             metadata["backscroll"] = extra
         parts = [plain_part(block, row.at, row.number) for block in words]
-        structured = structured_of(row) if "tool_use_id" in (words or [{}])[0] else None
+        structured = structured_of(row) if words and "tool_use_id" in words[0] else None
         if structured is not None and parts[0].type == "data-event":
             parts[0].data["data"]["structured"] = structured
         if origin != "meta":

@@ -130,7 +130,6 @@ class LionagiSource(DatabaseSource, ServerRows, LibrarySource):
 
         return Following(fetch)
 
-
     def _to_reading(self, fetched: ToStored) -> ToReading:
         def reading(place: str, unit: Unit) -> Reading:
             stored = fetched(place)

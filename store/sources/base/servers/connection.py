@@ -368,17 +368,13 @@ class PostgresRows:
 
         The server says then what is missing.
         """
-        known = self._tables().get(table)
-        if known is None:
-            return frozenset()
-        found = [name for name, may in known.columns.items() if may]
-        return frozenset(found or known.columns)
+        return self.permitted(table) or self.columns(table)
 
     def permitted(self, table: str) -> frozenset[str]:
         """Return the names of a table's columns that may be read; none where none may be."""
         known = self._tables().get(table)
-        return frozenset(name for name, may in known.columns.items() if may) if known else (
-            frozenset())
+        columns = known.columns if known is not None else {}
+        return frozenset(name for name, may in columns.items() if may)
 
     def listed(self, table: str, name: str = "") -> str:
         """Return the columns of a table that may be read, as a statement lists them.
