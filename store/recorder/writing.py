@@ -56,10 +56,7 @@ _INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
 _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
-_LOGGED = (
-    "SELECT max(seq), CAST(CAST(pg_current_xact_id() AS text) AS bigint) FROM changes"
-    " WHERE written_by = pg_current_xact_id()"
-)
+_LOG_CHANGE_ON_SERVER = f"{_LOG_CHANGE}, CAST(CAST(written_by AS text) AS bigint)"
 _CLAIM = "hashtextextended(CAST($1 AS text), 0)"
 _TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
@@ -119,9 +116,7 @@ def write(db: Database, batch: Batch) -> None:
         db.connection.execute(_TOUCH_MESSAGE, (batch.at, batch.message_id))
     for part in batch.parts:
         _write_part(db, batch, part)
-    log_change(db, batch.session_id, batch.message_id, batch.at)
-    if db.server is not None and db.form.name == "own":
-        batch.logged = db.connection.execute(_LOGGED).fetchone()
+    batch.logged = log_change(db, batch.session_id, batch.message_id, batch.at)
 
 
 def is_written(db: Database, batch: Batch) -> bool:
@@ -289,7 +284,9 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
             {"2": at}, also="updated_at = $2, ")
 
 
-def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
+def log_change(
+    db: Database, session_id: str, message_id: str | None, at: int
+) -> tuple[int, int] | None:
     """Add a change to a library's change log; other files have no such table.
 
     Args:
@@ -297,9 +294,14 @@ def log_change(db: Database, session_id: str, message_id: str | None, at: int) -
         session_id: The session's id.
         message_id: The message that changed; None for the whole session.
         at: Epoch ms.
+
+    Returns:
+        On a server, the number of the entry and of the transaction; else None.
     """
     if db.form.name != "own":
-        return
-    (seq,) = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).fetchone()
+        return None
+    statement = _LOG_CHANGE if db.server is None else _LOG_CHANGE_ON_SERVER
+    seq, *written_by = db.connection.execute(statement, (session_id, message_id, at)).fetchone()
     if seq % _TRIM_EVERY == 0:
         db.connection.execute(_TRIM_CHANGES, (seq - CHANGES_KEPT,))
+    return (seq, written_by[0]) if written_by else None
