@@ -18,6 +18,7 @@ from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.transactions import explained
+from store.engine.values import decoded
 from store.errors import StoreError
 from store.sync.jsontext import json_text
 from store.text.stored_json import array_of
@@ -215,7 +216,7 @@ def metadata_of(text: str) -> dict[str, Any]:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return {}
+        return decoded(text)  # It may have half a surrogate pair, which orjson refuses.
     return found if isinstance(found, dict) else {}
 
 

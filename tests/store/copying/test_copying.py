@@ -188,6 +188,18 @@ def test_a_hosts_title_and_hidden_messages_come_along(
     host.close()
 
 
+def test_a_hosts_title_costs_no_other_metadata(tmp_path: Path, make: Make) -> None:
+    host, target = open_database(making.grida(tmp_path / "grida.db")), make("file")
+    chosen = parents_first(host)[0]
+    host.connection.execute(
+        "UPDATE chat_sessions SET title = 'T', metadata_json = ? WHERE id = ?",
+        ('{"half": "\\ud800", "kept": 1}', chosen))
+    assert copy_sessions(host, target, [chosen]).copied == 1
+    (text,) = target.connection.execute("SELECT metadata_json FROM chat_sessions").fetchone()
+    assert json.loads(text) == {"half": "\ufffd", "kept": 1, "title": "T"}
+    host.close()
+
+
 def test_nothing_is_copied_into_a_hosts_store(tmp_path: Path, make: Make) -> None:
     host = open_database(making.contract(tmp_path / "host.db"))
     with pytest.raises(Refused, match="another program"):
