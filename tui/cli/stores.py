@@ -69,7 +69,7 @@ def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
     database = open_target(options.store or library_path(), write=True)
     try:
         if database.form.name != "own":
-            raise Refused(f"{database.path} belongs to another program, which keeps it itself")
+            raise Refused(f"{database.name} belongs to another program, which keeps it itself")
         if database.read_only:
             raise Refused(database.read_only)
         yield database
