@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 
@@ -39,6 +38,7 @@ from store.system.locations import library_path
 from store.system.stopping import Stop
 from store.text.figures import count_of
 from tui.cli.output import Printer, UsageError, as_text, note, print_json
+from tui.cli.working import showing
 
 EXAMPLES = (
     ("backscroll copy library postgresql://db.example/team", "everything, to a server"),
@@ -78,10 +78,10 @@ def run(options: argparse.Namespace) -> int:
         if _is_same(source, target):
             raise Refused(f"{source.name} and {target.name} are the same store")
         stop = opened.enter_context(stopping())
-        shown = opened.enter_context(_progress())
+        shown = opened.enter_context(showing())
         found = copy_sessions(
             source, target, ids, replace=options.replace, masking=masking,
-            stopped=stop.is_set, on_progress=shown)
+            stopped=stop.is_set, on_progress=lambda one: shown("copying", one.done, one.total))
     if options.json:
         print_json(found.as_dict())
     else:
@@ -119,32 +119,6 @@ def stopping() -> Iterator[Stop]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-class _Shown:
-    """Shows on a terminal how far a copy is."""
-
-    def __init__(self) -> None:
-        self.on_terminal = sys.stderr.isatty()
-        self._printer = Printer(sys.stderr)
-
-    def __call__(self, done: Copied) -> None:
-        if self.on_terminal:
-            self._printer.status(f"{done.done:,} of {count_of(done.total, 'session')}")
-
-    def clear(self) -> None:
-        if self.on_terminal:
-            with contextlib.suppress(OSError):
-                self._printer.status("")
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[_Shown]:
-    shown = _Shown()
-    try:
-        yield shown
-    finally:
-        shown.clear()
 
 
 def _chosen(source: Database, options: argparse.Namespace) -> list[str]:

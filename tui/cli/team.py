@@ -18,6 +18,7 @@ from store.system.stopping import Stop
 from store.text.figures import count_of
 from tui.cli.copy import stopping
 from tui.cli.output import Printer, note, print_json
+from tui.cli.working import showing
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Between tries where the server does not answer; each pause is twice the last one."""
@@ -68,19 +69,8 @@ class Team:
 
     def share_shown(self) -> Shared:
         """Bring what changed, showing on a terminal how far it is; Ctrl+C stops it."""
-        printer, on_terminal = Printer(sys.stderr), sys.stderr.isatty()
-
-        def show(done: Shared) -> None:
-            if on_terminal and done.total:
-                printer.status(f"{done.done:,} of {count_of(done.total, 'session')} to the server")
-
-        with stopping() as self._stop:
-            try:
-                found = self.share(show)
-            finally:
-                if on_terminal:
-                    with contextlib.suppress(OSError):
-                        printer.status("")
+        with stopping() as self._stop, showing() as shown:
+            found = self.share(lambda one: shown("bringing to the server", one.done, one.total))
         self._report(found)
         return found
 
