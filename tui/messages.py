@@ -72,7 +72,7 @@ class JumpedFrom(Message):
 
 
 class NothingSelected(Message):
-    """The transcript shows a session that has no parts."""
+    """The selection is on no part: the session has none, or the selected message."""
 
 
 class InspectRequested(Message):

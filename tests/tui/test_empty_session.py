@@ -5,7 +5,7 @@ from pathlib import Path
 from store.engine.database import open_database
 from tests.tui.seeded import SESSION, START, Said, make_store, text
 from tests.tui.stores import browser, settled
-from tests.tui.verbs_app import MOST_PAUSES
+from tests.tui.verbs_app import MOST_PAUSES, running
 from tui.inspector.pane import InspectorPane
 
 
@@ -42,3 +42,17 @@ async def test_the_inspector_shows_no_part_of_the_session_before(tmp_path: Path)
         assert await opened("ses_empty", None) is None
         assert "There is no part to show" in inspector.view.render_line(0).text
         assert await opened(SESSION, SESSION) == SESSION
+
+
+async def test_the_inspector_shows_no_part_of_the_message_before(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", [Said("user", [text("hello")]), Said("assistant", [])])
+    async with running(path, (200, 50)) as run:
+        inspector = run.app.main.query_one(InspectorPane)
+        assert inspector.subject is None
+        assert "There is no part to show" in inspector.view.render_line(0).text
+        await run.press("enter", "k")
+        await inspector.settled()
+        assert inspector.subject is not None
+        await run.press("j")
+        assert inspector.subject is None
+        assert "There is no part to show" in inspector.view.render_line(0).text

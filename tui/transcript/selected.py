@@ -7,7 +7,7 @@ from textual.timer import Timer
 from store.rows import PartRow
 from tui.messages import NothingSelected, PartSelected
 from tui.transcript.shown import PaneServices, ShownSession
-from tui.transcript.skeleton import UNSETTLED
+from tui.transcript.skeleton import EMPTY_INDEX, UNSETTLED
 
 INSPECTED_EVERY_S = 0.25
 """Pace at which the inspector sees the selected part grow."""
@@ -39,7 +39,7 @@ class SelectedPart:
         self._pane.update_headings()
         row = shown.document.row(part) if len(shown.document) else None
         if row is None:
-            if not len(shown.document) and (force or self._announced is not None):
+            if self._is_on_nothing(part) and (force or self._announced is not None):
                 self._announced = None
                 self._pane.post_message(NothingSelected())
             return
@@ -48,6 +48,11 @@ class SelectedPart:
             self._announced = selected
             shown.view.changed()
             self._pane.post_message(selected)
+
+    def _is_on_nothing(self, part: int) -> bool:
+        """Return whether the session or the selected message has no parts, loaded or not."""
+        document = self._shown.document
+        return not len(document) or document.skeleton.key(part)[1] == EMPTY_INDEX
 
     def _same(self, selected: PartSelected) -> bool:
         known = self._announced
