@@ -572,15 +572,21 @@ def checkpoints(db: Database, places: Places) -> Iterator[Checkpoint]:
 def _saved(db: Database, places: Places) -> Iterator[Checkpoint]:
     own = sessions.get(db, places.session_id)
     noted = as_dict(decoded(own.metadata_json).get("backscroll")) if own is not None else {}
+    saved = [(each["tag"], each["message_source_id"])
+             for each in map(as_dict, as_list(noted.get("checkpoints")))
+             if isinstance(each.get("tag"), str) and isinstance(each.get("message_source_id"), str)]
+    if not saved:
+        return
+    source_id = db.form.fact("m", "source.id")
+    messages: dict[object, list[str]] = {}
+    for message_id, name in db.connection.execute(
+        f"SELECT m.id, {source_id} FROM chat_messages m WHERE m.session_id = $1"
+        f" AND {source_id} IS NOT NULL", {"1": places.session_id},
+    ).fetchall():
+        messages.setdefault(name, []).append(message_id)
     turns = {place.message_id: place for place in places.messages}
-    for each in map(as_dict, as_list(noted.get("checkpoints"))):
-        tag, name = each.get("tag"), each.get("message_source_id")
-        if not isinstance(tag, str) or not isinstance(name, str):
-            continue
-        for message_id, in db.connection.execute(
-            "SELECT m.id FROM chat_messages m WHERE m.session_id = $1"
-            f" AND {db.form.fact('m', 'source.id')} = $2", {"1": places.session_id, "2": name},
-        ).fetchall():
+    for tag, name in saved:
+        for message_id in messages.get(name, ()):
             place = turns.get(message_id)
             if place is not None:
                 yield Checkpoint(tag, "Gemini", message_id, "", place.turn, place.at, after=True)
