@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from store.engine.database import Database
 from store.engine.values import decoded, text
 from store.language import dates
@@ -27,6 +25,7 @@ from store.stats.figures import Figures
 from store.stats.rollups import Coverage, Rollups, open_rollups
 from store.stats.selecting import NO_HELPER, Order, Row, Selection, Span
 from store.stats.times import PERIODS, Buckets, Calendar, Period
+from store.text.stored_json import array_of
 from store.usage import context_size
 
 __all__ = [
@@ -291,7 +290,7 @@ def counted_sessions(
     return {row[0] for row in db.connection.execute(
         f"SELECT {db.sql.rowid()} FROM chat_sessions WHERE id IN"
         f" (SELECT value FROM {db.sql.texts('?', 'j')})",
-        (orjson.dumps(ids).decode(),),
+        (array_of(ids),),
     ).fetchall()}
 
 
