@@ -29,7 +29,7 @@ from store.engine.transactions import explained, transaction
 from store.errors import Refused, StoreError
 from store.sharing.masks import Masking
 from store.sync.locking import LOCK_PATIENCE_S
-from store.sync.writer import log_changes, trim_changes
+from store.sync.writer import is_forgotten, log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 
 DIFFERS = "the other store has it with other rows"
@@ -163,8 +163,7 @@ def _write(target: Database, rows: SessionRows, replace: bool, clock: Clock) -> 
         return None
     if is_taken(target, rows):
         raise StoreError("the other store has its messages in another session")
-    if target.connection.execute(
-        "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (rows.id,)).fetchone():
+    if is_forgotten(target, rows.id):
         raise StoreError("it was forgotten there")
     changed = put(target, rows, before)
     log_changes(target, rows.id, () if before is None else changed, clock)

@@ -47,7 +47,7 @@ from store.sharing.settings import checked_masking
 from store.sync.jsontext import json_text
 from store.sync.locking import LOCK_PATIENCE_S
 from store.sync.user_overrides import message_metadata
-from store.sync.writer import log_changes, trim_changes
+from store.sync.writer import is_forgotten, log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 from store.system.paths import real_path
 
@@ -319,11 +319,8 @@ class _Bringing:
         parent = rows.session[_PARENT]
         if parent is not None and isinstance(lineage, dict) and lineage.get("kind") == "subagent":
             ids.append(parent)
-        for one in ids:
-            if self.target.connection.execute(
-                "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (one,)).fetchone():
-                return "it was forgotten there"
-        return None
+        gone = any(is_forgotten(self.target, one) for one in ids)
+        return "it was forgotten there" if gone else None
 
     def _placed(self, rows: SessionRows, known: _Known | None) -> SessionRows | str:
         """Return a session under the id that it has in the team's store, or why it has none.

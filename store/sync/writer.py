@@ -357,12 +357,14 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
     ids = [prepared.id]
     if prepared.lineage_kind == "subagent" and prepared.parent_id is not None:
         ids.append(prepared.parent_id)
-    for session_id in ids:
-        if database.connection.execute(
-            "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (session_id,)
-        ).fetchone():
-            return FORGOTTEN
-    return None
+    return FORGOTTEN if any(is_forgotten(database, session_id) for session_id in ids) else None
+
+
+def is_forgotten(database: Database, session_id: str) -> bool:
+    """Return whether a session was deleted permanently from a library."""
+    return database.connection.execute(
+        "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (session_id,)
+    ).fetchone() is not None
 
 
 @dataclass(frozen=True, slots=True)
