@@ -32,8 +32,6 @@ from store.sync.locking import LOCK_PATIENCE_S
 from store.sync.writer import is_forgotten, log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 
-DIFFERS = "the other store has it with other rows"
-
 
 @dataclass(slots=True)
 class Copied:
