@@ -21,7 +21,7 @@ DOWN, PAGE_DOWN, REDRAW, QUIT = b"\x1b[B", b"\x1b[6~", b"\x0c", b"\x11"
 HELD = 60
 STEP_BYTES, KEY_BYTES = 2_000, 20_000
 BYTES_OF_A_READ = 400
-IDLE_S = 0.3
+IDLE_MS = 300
 SCREEN_BYTES = 12_000
 """More than any screen of the browser takes at this size."""
 
@@ -60,7 +60,9 @@ class SlowTerminal:
 
     def read_rest(self) -> None:
         """Read what comes before the next key: the end of a screen, figures that come later."""
-        while select.select([self._terminal.handle], [], [], IDLE_S)[0] and self.read():
+        watched = select.poll()
+        watched.register(self._terminal.handle, select.POLLIN)
+        while watched.poll(IDLE_MS) and self.read():
             pass
 
 
