@@ -118,7 +118,7 @@ async def test_any_two_points_are_compared(talk: Talk, path: Path) -> None:
         assert "1 + 1" in "\n".join(app.lines) and "+ 2" not in "\n".join(app.lines)
         await pilot.press("D")
         await pilot.pause()
-        assert screen.base == 3 and "This point is compared with" in "\n".join(app.lines)
+        assert screen.base == 3 and "You compare from here" in "\n".join(app.lines)
         await pilot.press("h", "h")
         await pilot.pause()
         shown = "\n".join(app.lines)

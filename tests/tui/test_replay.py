@@ -319,6 +319,17 @@ async def test_the_inspector_follows_the_time(path: Path) -> None:
         assert replay.screen.view.has_focus
 
 
+async def test_the_inspector_shows_no_part_of_the_message_before(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", [Said("user", [text("hello")]), Said("assistant", [])])
+    async with replaying(path, size=(200, 50)) as replay:
+        inspector = replay.screen.inspector
+        await replay.to(0)
+        assert inspector.subject is not None
+        await replay.press("end")
+        assert inspector.subject is None
+        assert "There is no part to show" in inspector.view.render_line(0).text
+
+
 async def test_the_inspector_on_narrower_screens(path: Path) -> None:
     for size, beside in (((120, 40), True), ((80, 24), False)):
         async with replaying(path, size=size) as replay:

@@ -324,7 +324,7 @@ def _body(
         old, new = point.content, _on_disk(file.now)
     elif base is not None:
         if base == number:
-            return [_told("This point is compared with; go to an earlier or a later one.")]
+            return [_told("You compare from here. Go to another point to see the difference.")]
         old, new = (_content(file, each) for each in sorted((base, number)))
     else:
         old, new = _content(file, max(0, number - 1)), point.content

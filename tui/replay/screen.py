@@ -604,9 +604,14 @@ class ReplayScreen(OwnServices, UpperScreen):
         await self.feed.select(event)
 
     @on(NothingSelected)
+    def _nothing_selected(self, event: NothingSelected) -> None:
+        event.stop()
+        self.feed.clear()
+        show_keys(self)
+
     @on(JumpedFrom)
     @on(TranscriptView.Resized)
-    def _ignored(self, event: NothingSelected | JumpedFrom | TranscriptView.Resized) -> None:
+    def _ignored(self, event: JumpedFrom | TranscriptView.Resized) -> None:
         event.stop()
         if isinstance(event, TranscriptView.Resized) and self.player is not None:
             self._in_turn(self.placement.stay)

@@ -87,7 +87,7 @@ async def rewind_to(
 
 def _dialog(known: Rewinds, message_id: str, name: str, *, latest: bool) -> ChooseDialog:
     nothing = None if known.after.messages else "nothing comes after it"
-    options = [Option("Keep this message, hide what comes after", message_id,
+    options = [Option("Hide all after this message", message_id,
                       _words(known.after), nothing)]
     if known.turn is not None:
         name = "Hide the latest turn" if latest else "Hide this turn and all after it"
