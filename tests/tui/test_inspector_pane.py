@@ -271,7 +271,7 @@ async def test_nothing_selected_says_what_to_do(tmp_path: Path) -> None:
     app = InspectorApp()
     async with app.run_test(size=(46, 20)) as pilot:
         await pilot.pause()
-        assert "Select a part in the transcript" in app.shown
+        assert "There is no part to show" in app.shown
         app.pane.focus()
         await pilot.press("y", "v", "w", "]")
         assert app.pane.tab == "JSON"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tui.stores import NOW, put, some
+from tui.inspector.pane import NOTHING
 from tui.keys.registry import COMMANDS
 from tui.keys.table import CommandTable
 from tui.live.polling import Health
@@ -81,7 +82,7 @@ class Inspector:
     async def show_part(self, store: object, session: str, part: str, *, runs: bool) -> None:
         self.shown.append(part)
 
-    def show_nothing(self, words: str) -> None:
+    def show_nothing(self, words: str = NOTHING) -> None:
         self.shown.append(words)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TABS = ("Call", "JSON", "Raw", "Meta")
-NOTHING = "Select a part in the transcript to see it here."
+NOTHING = "There is no part to show"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class InspectorPane(CommandPane, Vertical):
         self._paint()
         self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
         if self.subject is None:
-            self.show_nothing(NOTHING)
+            self.show_nothing()
 
     def _paint(self) -> None:
         self.styles.background = palette_of(self.app).panel
@@ -201,7 +201,7 @@ class InspectorPane(CommandPane, Vertical):
         await self.settled()
         await self.copying.search_everywhere(self)
 
-    def show_nothing(self, text: str) -> None:
+    def show_nothing(self, text: str = NOTHING) -> None:
         """Show a line in place of a part."""
         self._latest.drop()
         self.subject = self.records = None

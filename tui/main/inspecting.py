@@ -55,7 +55,7 @@ class InspectorFeed:
         self._wanted = self._shown = None
         self._stop()
         if self.inspector is not None:
-            self.inspector.show_nothing("There is no part to show")
+            self.inspector.show_nothing()
 
     def _stop(self) -> None:
         if self._due is not None:
