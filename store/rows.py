@@ -10,6 +10,11 @@ UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 """``model_json`` where a source does not say which model it was."""
 
 
+def is_tool_type(part_type: str) -> bool:
+    """Return whether parts of a type are tool calls: ``tool-<name>`` or ``dynamic-tool``."""
+    return part_type.startswith("tool-") or part_type == "dynamic-tool"
+
+
 @dataclass(slots=True)
 class SessionRow:
     """One row of ``chat_sessions``.

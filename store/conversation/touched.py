@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from store.conversation.outcomes import Outcome, details_of, outcome_of, tool_name
+from store.rows import is_tool_type
 from store.text.diffs import (
     DiffLine,
     FileDiff,
@@ -147,7 +148,7 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
     kind = data.get("type")
     if kind in _LISTS:
         return _listed(str(kind), as_dict(data.get("data")))
-    if not isinstance(kind, str) or not (kind.startswith("tool-") or kind == "dynamic-tool"):
+    if not isinstance(kind, str) or not is_tool_type(kind):
         return None
     name = tool_name(data)
     plain = plain_name(name)

@@ -22,6 +22,7 @@ from store.exports.tool_line import (
     tool_subject,
 )
 from store.exports.typed import milliseconds, typed
+from store.rows import is_tool_type
 from store.text.exact_json import encode
 from store.text.figures import duration
 from store.text.neutral import neutral, neutral_line
@@ -141,7 +142,7 @@ class _Cast:
                 self._written(text, "text")
         elif kind == "reasoning":
             self._written(str(data.get("text", "")).strip(), "reasoning")
-        elif kind.startswith("tool-") or kind == "dynamic-tool":
+        elif is_tool_type(kind):
             self._call(data)
         elif kind != "step-start":
             self._other(kind, data)

@@ -14,6 +14,7 @@ from store.exports.facts import Facts, covered, facts_of
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.exports.typed import typed
+from store.rows import is_tool_type
 from store.text.exact_json import encode
 from store.text.neutral import neutral, neutral_line
 
@@ -95,7 +96,7 @@ def _part(row: Row, workspace: str | None) -> Iterator[str]:
             yield f"\n> *Reasoning:* {quoted}\n"
     elif kind == "step-start":
         return
-    elif kind.startswith("tool-") or kind == "dynamic-tool":
+    elif is_tool_type(kind):
         yield from _tool(data, workspace)
     else:
         yield from _other(kind, data)

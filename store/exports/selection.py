@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from store.exports.reading import MessageReading, Row, SessionReading
+from store.rows import is_tool_type
 
 Outputs = Literal["all", "short", "none"]
 SHORT_LINES, SHORT_CHARACTERS = 10, 2_000
@@ -81,7 +82,7 @@ def _part(row: Row, selection: Selection) -> Any:
     kind = str(data.get("type", row["type"]))
     if kind in ("file", "reasoning-file"):
         return data if selection.images else None
-    is_call = kind.startswith("tool-") or kind == "dynamic-tool"
+    is_call = is_tool_type(kind)
     made = {
         key: _result(value, selection.outputs) if is_call and key in _RESULTS else value
         for key, value in data.items() if not (is_call and key == "resultProviderMetadata"

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from store.conversation.wrapping import wrapped, wrapped_file
+from store.rows import is_tool_type
 
 Part = dict[str, Any]
 NO_RESULT = "This call has no recorded result."
@@ -92,7 +93,7 @@ def handed_over(parts: Iterable[object]) -> str | None:
 def is_tool(part: Part) -> bool:
     """Return whether a part is a tool call."""
     kind = part.get("type")
-    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
+    return isinstance(kind, str) and is_tool_type(kind)
 
 
 def call_name(part: Part) -> str:

@@ -11,6 +11,7 @@ from store.engine.database import Database
 from store.engine.values import decoded
 from store.errors import Refused
 from store.queries.context import visible_ids
+from store.rows import is_tool_type
 from store.usage import spent_of
 
 _TOLD = ("toolName", "toolCallId", "input", "rawInput")
@@ -141,7 +142,7 @@ def _add_part(
             turn.prompt += words
         elif isinstance(words, str):
             turn.answer = f"{turn.answer}\n{words}" if turn.answer else words
-    elif kind is not None and (kind == "dynamic-tool" or kind.startswith("tool-")):
+    elif kind is not None and is_tool_type(kind):
         part = decoded(data)
         dynamic = kind == "dynamic-tool"
         turn.calls.append(str(part.get("toolName", "tool")) if dynamic else kind[5:])

@@ -10,6 +10,7 @@ from typing import Literal
 from store.engine import prompts
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
+from store.rows import is_tool_type
 from store.usage import KEYS
 
 Kind = Literal[
@@ -92,7 +93,7 @@ def _add(context: ContextUsage, role: str, kind: str, size: int, output: int) ->
         name = "reasoning"
     elif kind == "data-compaction":
         name = "summary"
-    elif kind == "dynamic-tool" or kind.startswith("tool-"):
+    elif is_tool_type(kind):
         name = "tool input"
         context.characters["tool output"] += output
     if name is not None:

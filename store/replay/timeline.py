@@ -30,6 +30,7 @@ from store.conversation.turns import NO_TURN
 from store.queries.transcript import Outline
 from store.replay.log import Change, Hiding
 from store.replay.spans import Spans
+from store.rows import is_tool_type
 
 LATEST = 253_402_300_799_999
 """The last millisecond of the year 9999."""
@@ -388,6 +389,6 @@ def _bounded(at: int) -> int:
 
 def _kind_of(outline: Outline) -> int:
     name = outline.type or ""
-    if name == "dynamic-tool" or name.startswith("tool-"):
+    if is_tool_type(name):
         return _CALL if outline.state in ENDED else 0
     return _GROWS if outline.role == "assistant" and name in ("text", "reasoning") else 0

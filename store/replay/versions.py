@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from store.engine.values import decoded
-from store.rows import MessageRow, PartRow
+from store.rows import MessageRow, PartRow, is_tool_type
 
 _OF_RESULT = ("output", "errorText", "resultProviderMetadata", "preliminary", "rawOutput")
 _OF_ANSWER = ("usage", "cost", "cost_usd", "finish_reason", "finishReason", "duration_ms")
@@ -44,7 +44,7 @@ def part_before(row: PartRow, share: float, at: int) -> PartRow:
     """
     data = decoded(row.data_json)
     state = row.tool_state
-    if row.type == "dynamic-tool" or row.type.startswith("tool-"):
+    if is_tool_type(row.type):
         for key in _OF_RESULT:
             data.pop(key, None)
         approval = data.get("approval")

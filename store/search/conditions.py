@@ -12,7 +12,8 @@ from store.conversation.touched import SHELLS, is_absolute, plain_name, resolved
 from store.language.matching import TermMatcher, fold
 from store.language.query import Condition, Filter, Query
 from store.language.values import value_test
-from store.search.text import PLACES, Where, is_call, tool_of
+from store.rows import is_tool_type
+from store.search.text import PLACES, Where, tool_of
 from store.text.stored_json import as_dict
 
 NOTES: Mapping[str, str] = {"task": "task_id", "channel": "channel"}
@@ -88,7 +89,7 @@ class Conditions:
         """
         if not self.tools:
             return True
-        if not is_call(kind):
+        if not is_tool_type(kind):
             return all(each.negated for each in self.tools)
         name = tool_of(data if data is not None else {"type": kind})
         if kind == "dynamic-tool" and data is None:
@@ -98,7 +99,7 @@ class Conditions:
     def kind_fits(self, kind: str) -> bool:
         """Return whether parts of this type may be wanted, as far as the type tells."""
         if any(not each.negated for each in self.calls) and not (
-            is_call(kind) or kind in ("data-error", "data-event")
+            is_tool_type(kind) or kind in ("data-error", "data-event")
         ):
             return False
         return self.tool_fits(kind)
@@ -197,7 +198,7 @@ def _call_test(data: Mapping[str, Any], workspace: str | None, wanted: Filter) -
     if wanted.value == "error" and data.get("type") == "data-error":
         return True
     kind = data.get("type")
-    if not isinstance(kind, str) or not is_call(kind):
+    if not isinstance(kind, str) or not is_tool_type(kind):
         return False
     return outcome_of(data).status == {"error": "failed"}.get(str(wanted.value), wanted.value)
 

@@ -19,6 +19,7 @@ from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
+from store.rows import is_tool_type
 from store.search.conditions import conditions_of
 from store.search.excerpts import excerpt
 from store.search.hits import (
@@ -35,7 +36,7 @@ from store.search.hits import (
     order_of,
 )
 from store.search.index.reading import Candidate, Index, IndexUnusable, open_index
-from store.search.text import Section, Where, is_call, tool_of
+from store.search.text import Section, Where, tool_of
 from store.search.verifying import Found, Verifier, WantedSessions
 from store.search.walking import NEWEST, batches, from_index, scan
 from store.system.clock import system_clock
@@ -410,7 +411,7 @@ def hit_of(
     section, spans = _best_section(found, terms)
     message, part, data = found.message, found.part, found.data
     ended = None
-    if data is not None and part is not None and is_call(part.kind):
+    if data is not None and part is not None and is_tool_type(part.kind):
         ended = outcome_of(data)
     return Hit(
         session_id=found.session.id,

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from store.conversation.touched import PATHS
 from store.engine.database import Database
 from store.engine.values import text as as_text
+from store.rows import is_tool_type
 from store.system.compression import DamagedFrame, unpack_frame
 from store.text.stored_json import DamagedJson, loads
 
@@ -78,7 +79,7 @@ def sections(
     if kind in ("text", "reasoning"):
         where: Where = "reasoning" if kind == "reasoning" else said
         found = [Section(where, _joined(data.get("text")))]
-    elif is_call(kind):
+    elif is_tool_type(kind):
         given = data.get("input")
         found = [
             Section("input", _joined(data.get("rawInput") if given is None else given)),
@@ -90,7 +91,7 @@ def sections(
         members = [value for name, value in data.items() if name not in ("type", "id")]
         found = [Section(where, _joined(members))]
     for name in side_file_names(data):
-        found.append(Section("output" if is_call(kind) else said, side_file(name) or ""))
+        found.append(Section("output" if is_tool_type(kind) else said, side_file(name) or ""))
     return [section for section in found if section.text]
 
 
@@ -110,15 +111,10 @@ def decode_part(kind: str, data_json: str) -> Mapping[str, Any]:
     return value if value.get("type") == kind else value | {"type": kind}
 
 
-def is_call(kind: str) -> bool:
-    """Return whether a part of this type is a tool call."""
-    return kind.startswith("tool-") or kind == "dynamic-tool"
-
-
 def tool_of(data: Mapping[str, Any]) -> str | None:
     """Return the name of the tool that a part calls; None for other parts."""
     kind = data.get("type")
-    if not isinstance(kind, str) or not is_call(kind):
+    if not isinstance(kind, str) or not is_tool_type(kind):
         return None
     return kind[5:] if kind.startswith("tool-") else str(data.get("toolName") or "")
 

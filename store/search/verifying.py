@@ -31,6 +31,7 @@ from store.language.matching import Folded, TermMatcher, fold, index_needle
 from store.language.query import Query
 from store.queries.helpers import without_helpers
 from store.queries.matching_sessions import session_condition, session_test
+from store.rows import is_tool_type
 from store.search.conditions import Conditions, file_needles
 from store.search.hits import Place
 from store.search.index.reading import Candidate
@@ -39,7 +40,6 @@ from store.search.text import (
     SideFile,
     Where,
     decode_part,
-    is_call,
     sections,
     side_file_reader,
 )
@@ -396,7 +396,8 @@ class Verifier:
         if best is not None:
             where = best[1]
         else:
-            where = searched[-1].where if searched else "input" if is_call(part.kind) else "text"
+            unsearched: Where = "input" if is_tool_type(part.kind) else "text"
+            where = searched[-1].where if searched else unsearched
         place = Place(message.created_at, message.id, part.position)
         return matched, Found(place, session, message, part, data, searched, where)
 

@@ -13,7 +13,7 @@ from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.readable import media_line, readable, strip_tags
 from store.conversation.speakers import speaker_of
 from store.exports.reading import MessageReading, Row
-from store.rows import MessageRow, PartRow
+from store.rows import MessageRow, PartRow, is_tool_type
 from store.system.streams import Painted, joined
 from store.text.diffs import DiffLine
 from store.text.exact_json import encode
@@ -86,7 +86,7 @@ class TranscriptText:
                 yield from self.printer.lines(text)
         elif kind == "reasoning":
             yield from self._reasoning(str(data.get("text", "")))
-        elif kind.startswith("tool-") or kind == "dynamic-tool":
+        elif is_tool_type(kind):
             yield from self._tool({**data, "type": kind}, _times(row))
         elif kind != "step-start":
             yield from self._other(row, kind, data)

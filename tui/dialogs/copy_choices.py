@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from store.conversation.readable import output_text
 from store.engine.database import Database
 from store.engine.values import decoded
-from store.rows import PartRow, SessionRow
+from store.rows import PartRow, SessionRow, is_tool_type
 from store.text.exact_json import encode
 from store.text.figures import count_of
 from tui.kit.text import one_line
@@ -49,7 +49,7 @@ def code_blocks(text: str) -> list[tuple[str, str]]:
 
 def is_tool(part: PartRow) -> bool:
     """Say whether a part is a tool call."""
-    return part.type.startswith("tool-") or part.type == "dynamic-tool"
+    return is_tool_type(part.type)
 
 
 def part_text(part: PartRow) -> str:

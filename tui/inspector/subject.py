@@ -9,6 +9,7 @@ from store.conversation.calls import Call
 from store.conversation.speakers import speaker_of
 from store.engine.values import decoded
 from store.queries.inspection import PartDetail
+from store.rows import is_tool_type
 from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first
 from tui.words.calls import describe
@@ -93,7 +94,7 @@ class Subject:
     @property
     def is_tool(self) -> bool:
         """Whether the part is a tool call."""
-        return self.type.startswith("tool-") or self.type == "dynamic-tool"
+        return is_tool_type(self.type)
 
     @property
     def role_ink(self) -> str:

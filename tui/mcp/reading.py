@@ -15,8 +15,8 @@ from store.queries import messages
 from store.queries.messages import Cursor
 from store.queries.sessions import cursor_in, resolve
 from store.queries.summaries import Summary, summaries_of
-from store.rows import MessageRow, PartRow
-from store.search.text import Section, decode_part, is_call, sections, side_file_reader, tool_of
+from store.rows import MessageRow, PartRow, is_tool_type
+from store.search.text import Section, decode_part, sections, side_file_reader, tool_of
 from store.sharing.masks import Masks
 from tui.mcp.answers import Message, Part, Session, Transcript
 from tui.words.calls import describe
@@ -207,7 +207,9 @@ def _masked_part(
 
 def _call_of(row: PartRow, data: dict[str, Any]) -> Call | None:
     """Return what a call did; None where the part is no call."""
-    return describe(data, times=(row.created_at, row.updated_at)) if is_call(row.type) else None
+    if not is_tool_type(row.type):
+        return None
+    return describe(data, times=(row.created_at, row.updated_at))
 
 
 def _joined(found: Sequence[Section], *, output: bool | None) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from store.rows import is_tool_type
 from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document
 from tui.transcript.item import LEVELS, Level
 from tui.transcript.placement import Placement
 from tui.transcript.shown import PaneServices, ShownSession
-from tui.transcript.skeleton import is_tool_type
 from tui.transcript.view import TranscriptView
 
 _CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}

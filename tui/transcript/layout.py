@@ -7,6 +7,7 @@ from typing import Any
 
 from store.conversation.readable import readable, strip_tags
 from store.conversation.speakers import speaker_of
+from store.rows import is_tool_type
 from store.text.stored_json import as_dict
 from tui.kit.blocks import Laid
 from tui.kit.glyphs import glyphs
@@ -97,7 +98,7 @@ def _content(item: Item, setting: Setting, block: PartBlock) -> None:
         block.bar = "reasoning"
         if item.around.heads:
             _facts(block.lines[0], item, setting)
-    elif item.type.startswith("tool-") or item.type == "dynamic-tool":
+    elif is_tool_type(item.type):
         _tool(item, setting, block)
     elif item.type not in SILENT:
         block.lines, block.bar, block.folded = data_lines(item, setting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from store.rows import is_tool_type
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.skeleton import HIDDEN, QUEUED, SILENT, Skeleton
@@ -47,7 +48,7 @@ def estimate(skeleton: Skeleton, part: int, setting: Setting) -> int:
         return 3 + size * 10 // (9 * setting.measure)
     if name == "reasoning" and setting.reasoning == "whole":
         return 2 + size * 10 // (9 * setting.measure)
-    if name.startswith("tool-") or name == "dynamic-tool":
+    if is_tool_type(name):
         if setting.tools == "off":
             return 1
         lines = size // 60

@@ -14,6 +14,7 @@ from typing import Any
 from store.conversation.readable import decode, readable
 from store.engine.database import Database
 from store.queries.transcript import matches
+from store.rows import is_tool_type
 from store.text.stored_json import as_dict
 from tui.kit.text import clean
 from tui.transcript.anchors import Anchor
@@ -37,7 +38,7 @@ def searched_text(data: dict[str, Any]) -> str:
     if kind in ("text", "reasoning"):
         text = data.get("text")
         return text if isinstance(text, str) else ""
-    if kind.startswith("tool-") or kind == "dynamic-tool":
+    if is_tool_type(kind):
         return describe(data).searched
     if kind == "file":
         return str(data.get("filename") or data.get("mediaType") or "")

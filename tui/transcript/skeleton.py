@@ -14,6 +14,7 @@ from sys import intern
 from store.conversation.turns import NO_TURN
 from store.engine.values import number
 from store.queries.transcript import Outline
+from store.rows import is_tool_type
 
 HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
 NONE, UNSETTLED, SETTLED, FAILED, DENIED, WAITING = range(6)
@@ -31,11 +32,6 @@ _OF_MESSAGE = ("message_ids", "roles", "origins", "flags", "created", "hidden_at
 """Columns with a value for each message, which mean the same in every skeleton."""
 _OF_PART = ("index", "sizes", "states")
 """The same for each part."""
-
-
-def is_tool_type(name: str) -> bool:
-    """Return whether parts of a type are tool calls."""
-    return name.startswith("tool-") or name == "dynamic-tool"
 
 
 class Skeleton:

@@ -7,6 +7,7 @@ from typing import Any
 from store.conversation import calls
 from store.conversation.calls import Call
 from store.conversation.readable import decode
+from store.rows import is_tool_type
 from store.text.stored_json import as_dict
 from tui.kit.text import one_line, one_row
 
@@ -44,7 +45,7 @@ def part_words(kind: str, data_json: str) -> str:
         data_json: Its data, as it is stored.
     """
     data = {"type": kind, **as_dict(decode(data_json))}
-    if kind.startswith("tool-") or kind == "dynamic-tool":
+    if is_tool_type(kind):
         call = describe(data)
         return f"{call.name} {call.what}".strip()
     words = data.get("text") or data.get("filename") or data.get("url")

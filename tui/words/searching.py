@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from store.language.query import quoted
+from store.rows import is_tool_type
 from tui.kit.text import one_line
 from tui.words.calls import describe
 from tui.words.copying import copyables
@@ -71,7 +72,7 @@ def wanted_of_part(data: dict[str, Any]) -> list[Wanted]:
         whole = 0 < len(short) <= SHORT_TEXT and "\n" not in short
         return [Wanted("text", one_line(short), text_query(short))] if whole else []
     kind = str(data.get("type") or "")
-    if not kind.startswith("tool-") and kind != "dynamic-tool":
+    if not is_tool_type(kind):
         return []
     found = [
         Wanted(piece.name, one_line(piece.text, LONGEST), value_query(piece.name, piece.text))

@@ -22,6 +22,7 @@ from store.exports.html.images import Pictures, blocks_in
 from store.exports.html.markup import link, linked, shown
 from store.exports.html.prose import code, prose
 from store.exports.reading import Row
+from store.rows import is_tool_type
 from store.text import figures
 from store.text.diffs import DiffLine, tally
 from store.text.neutral import neutral_line, without_colour
@@ -77,7 +78,7 @@ class Parts:
             yield _reasoning(data)
         elif kind == "step-start":
             return
-        elif kind.startswith("tool-") or kind == "dynamic-tool":
+        elif is_tool_type(kind):
             yield self._tool(data, (row["created_at"], row["updated_at"]))
         elif kind in ("file", "reasoning-file"):
             yield self._file(data)

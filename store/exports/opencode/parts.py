@@ -6,6 +6,7 @@ from typing import Any
 
 from store.exports.calls import is_content
 from store.exports.steps import really_failed
+from store.rows import is_tool_type
 from store.text.exact_json import encode
 
 Data = dict[str, Any]
@@ -16,7 +17,7 @@ NO_RESULT = "This call has no recorded result."
 def is_tool(part: Data) -> bool:
     """Return whether a part is a tool call."""
     kind = part.get("type")
-    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
+    return isinstance(kind, str) and is_tool_type(kind)
 
 
 def part_of(part: Data, began: int, ended: int) -> Data | None:
