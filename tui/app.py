@@ -155,7 +155,8 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._syncing = Syncing(
             library.path, self._show_sync, self.report, servers=self._show_servers
         )
-        self._indexing = Indexing(library.path, self.report)
+        self._indexing = Indexing(
+            library.path, self.report, server=library.database.server)
         self.view_state: ViewState = state or remembered_state(library.path, settings.ui)
         self._poll_ms = settings.live.poll_ms if poll_ms is None else poll_ms
         self._mask_view(settings.masks.view)

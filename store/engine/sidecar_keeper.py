@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from store.engine import sidecars
+from store.engine.server.errors import ServerError
+from store.engine.server_url import ServerTrouble
 from store.engine.sidecars import Sidecar
 from store.engine.transactions import explained, is_busy, primary_code
 from store.errors import BackscrollError, StoreError
@@ -56,6 +58,7 @@ class Keeper(Generic[W]):
     def __init__(
         self, sidecar: Sidecar, store: Path, stop: Stop, make: Callable[[], W], *,
         progress: Callable[[W, bool], None], trouble: Callable[[str], None], once: bool = False,
+        poll_s: float = POLL_S,
     ) -> None:  # fmt: skip
         """Prepare to keep a file.
 
@@ -67,10 +70,11 @@ class Keeper(Generic[W]):
             progress: Takes the worker after each step, and whether it has nothing left to do.
             trouble: Takes the reason when the work has to wait.
             once: Whether to end when there is nothing left to do, and on trouble.
+            poll_s: Seconds between looks at the store.
         """
         self._sidecar, self._store, self._stop = sidecar, store, stop
         self._make, self._progress, self._trouble = make, progress, trouble
-        self._once = once
+        self._once, self._poll_s = once, poll_s
         self._worker: W | None = None
         self._checked_s = time.monotonic()
 
@@ -98,7 +102,7 @@ class Keeper(Generic[W]):
             self._progress(self._worker, done)
             if self._once and done:
                 return None
-            return 0.0 if more else POLL_S
+            return 0.0 if more else self._poll_s
         except FileNotFoundError:
             self.drop()  # The file was deleted: make it again.
             return POLL_S
@@ -110,7 +114,9 @@ class Keeper(Generic[W]):
             self.drop()
             if self._once:
                 raise
-            self._trouble(str(error))
+            if not isinstance(error, ServerTrouble):
+                # Whoever shows the store says that its server is gone.
+                self._trouble(str(error))
             return TROUBLE_S
 
     def _check(self) -> None:
@@ -144,6 +150,8 @@ class Keeper(Generic[W]):
             raise explained(error, path if full else self._store) from error
         if not full:
             self.drop()
+        if isinstance(error, ServerError) and error.is_lost:
+            return TROUBLE_S
         self._trouble(str(explained(error, path if full else self._store)))
         return TROUBLE_S
 

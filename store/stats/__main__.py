@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from store.engine.sidecar_keeper import Keeper, print_differences
+from store.engine.sidecar_keeper import POLL_S, Keeper, print_differences
 from store.errors import BackscrollError
 from store.stats.checking import check
 from store.stats.keeping import Counter
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def keeper(
-    store: Path, stop: Stop, trouble: Callable[[str], None], *, once: bool = False
+    store: Path, stop: Stop, trouble: Callable[[str], None], *, once: bool = False,
+    poll_s: float = POLL_S,
 ) -> Keeper[Counter]:
     """Return what keeps the statistics of a store.
 
@@ -51,10 +52,12 @@ def keeper(
         stop: Ends the work.
         trouble: Takes the reason when the work has to wait.
         once: Whether to end when everything is counted.
+        poll_s: Seconds between looks at the store.
     """
     return Keeper(
         STATISTICS, store, stop, lambda: Counter(store, stopped=stop.is_set),
         progress=lambda _, done: None, trouble=trouble, once=once,
+        poll_s=poll_s,
     )  # fmt: skip
 
 

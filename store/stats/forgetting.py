@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from store.engine import sidecars
+from store.engine.database import Database
 from store.stats import counting, tables
 from store.stats.tables import STATISTICS
 
@@ -25,10 +26,16 @@ def forget(store: Path, session_ids: Sequence[str]) -> None:
     Raises:
         StatisticsUnusable: They could not be removed.
     """
-    STATISTICS.change(store, partial(_forget, session_ids=session_ids))
+    STATISTICS.change(store, partial(take_out, session_ids=session_ids))
 
 
-def _forget(file: sqlite3.Connection, session_ids: Sequence[str]) -> None:
+def take_out(file: sqlite3.Connection, session_ids: Sequence[str]) -> None:
+    """Remove everything about some sessions from an open file of statistics, as ``forget``.
+
+    Args:
+        file: The file, open for writing.
+        session_ids: The sessions.
+    """
     with sidecars.transaction(file):
         sidecars.set_values(file, generation=sidecars.number_of(file, "generation") + 1)
         for session_id in counting.connected(file, session_ids) - set(session_ids):
@@ -42,6 +49,22 @@ def _forget(file: sqlite3.Connection, session_ids: Sequence[str]) -> None:
         file.execute(f"DELETE FROM charge WHERE number NOT IN ({_USED_CHARGES})")
         file.execute(f"DELETE FROM name WHERE number NOT IN ({_USED_NAMES})")
     sidecars.empty_log(file)
+
+
+def forgotten_elsewhere(database: Database) -> list[str]:
+    """Return the sessions of a server that were deleted for good, maybe from another machine.
+
+    Whoever forgets a session of a file takes it out of the statistics, which are beside it.
+
+    Args:
+        database: The store.
+    """
+    if database.server is None or database.form.name != "own":
+        return []
+    rows = database.connection.execute(
+        "SELECT session_id FROM forgotten_sessions WHERE session_id NOT IN"
+        " (SELECT id FROM chat_sessions)").fetchall()
+    return [session_id for (session_id,) in rows]
 
 
 _USED_CHARGES = "SELECT charge FROM spent"

@@ -25,6 +25,7 @@ from store.engine.values import number, text
 from store.queries.shared_answers import SharedAnswers, shared_answers
 from store.stats import counting, tables
 from store.stats.facts import SessionFacts, SessionInfo, count_session, session_infos
+from store.stats.forgetting import forgotten_elsewhere, take_out
 from store.stats.tables import STATISTICS
 
 BUILD_S = 0.3
@@ -110,6 +111,7 @@ class Counter(SidecarFollower):
         if not number_of(self.file, "whole"):
             self._walk = _Walk(self._newest_first(), None)
         self._change_uncounted()
+        self._take_forgotten_out()
 
     def _begin(self) -> None:
         """Note up to where changes are counted by what is counted from now on."""
@@ -150,6 +152,16 @@ class Counter(SidecarFollower):
 
     def _take(self, moved: Moved, seq: int) -> None:
         self._change(moved.sessions, seq)
+        if moved:
+            self._take_forgotten_out()
+
+    def _take_forgotten_out(self) -> None:
+        """Remove what another machine has deleted from the server for good."""
+        found = [session for session in forgotten_elsewhere(self.database)
+                 if tables.session_number(self.file, session) is not None]
+        if found:
+            # ``step`` sees by the generation that the file was written, and goes on with it.
+            take_out(self.file, found)
 
     def _change(self, sessions: Iterable[str], seq: int) -> None:
         for session in sessions:

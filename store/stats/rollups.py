@@ -18,6 +18,7 @@ from store.prices.estimating import AnswerUsage, estimate
 from store.prices.table import REQUEST_SIZES, PriceTable, tier_of
 from store.stats import counting, tables
 from store.stats.facts import COVERED, TOLD, Charge, count_session
+from store.stats.forgetting import forgotten_elsewhere
 from store.stats.narrowing import Narrowed, narrowed
 from store.stats.selecting import Selection, Span
 from store.stats.tables import STATISTICS
@@ -219,6 +220,7 @@ def open_rollups(
     try:
         tables.make_tables(connection)
         if _attach(db, connection):
+            _leave_forgotten_out(db, connection)
             changed = dict.fromkeys(_changed(db, connection))
             if sessions is not None:
                 changed = {each: None for each in changed if each in sessions}
@@ -317,13 +319,24 @@ def _count(
                 facts = count_session(db, info, shared)
                 tables.write_session(connection, names, info, facts)
             elif number is not None:
-                # A row that nothing is counted of hides those in the file.
-                connection.execute(
-                    "INSERT OR REPLACE INTO main.session VALUES (?, ?, 0, 0, 0, 0, '', 0, 0)",
-                    (number, session_id),
-                )
+                _hide(connection, number, session_id)
         waiting.pop(session, None)
     return 0
+
+
+def _leave_forgotten_out(db: Database, connection: sqlite3.Connection) -> None:
+    """Leave sessions out that another machine has deleted for good, before anything is counted."""
+    for session_id in forgotten_elsewhere(db):
+        number = tables.session_number(connection, session_id)
+        if number is not None:
+            _hide(connection, number, session_id)
+
+
+def _hide(connection: sqlite3.Connection, number: int, session_id: str) -> None:
+    """Write a row that nothing is counted of; it hides those in the file."""
+    connection.execute(
+        "INSERT OR REPLACE INTO main.session VALUES (?, ?, 0, 0, 0, 0, '', 0, 0)",
+        (number, session_id))
 
 
 def _changed(db: Database, connection: sqlite3.Connection) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """``python -m store.upkeep STORE``: keeps the search index and the statistics of a store.
 
 It also makes the nightly backup of a library and cuts old events of its log, where the config
-wants that.
+wants that. Of a store on a server, it keeps the statistics that lie on this machine, and makes
+the server's indexes for searches where they are missing; ``--url-from-stdin`` reads its URL as
+JSON from the first line of standard input.
 
 With ``--json`` it prints an object per line, each with an ``event``: ``progress`` (``messages``
 in the index, ``total``, ``whole``), ``standby`` while another process keeps a file, and
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import json
 import os
 import sqlite3
 import sys
@@ -23,6 +26,7 @@ from pathlib import Path
 
 from store.config import quick_config
 from store.engine.database import open_database
+from store.engine.server_url import server_url
 from store.engine.sidecars import Sidecar
 from store.errors import BackscrollError
 from store.events.log import log_state
@@ -37,6 +41,7 @@ from store.system.paths import expanded, real_path
 from store.system.stopping import Stop, stop_on_signals, stop_with_parent
 from store.system.streams import guard_streams
 from store.upkeep.backup import nightly
+from store.upkeep.on_server import keep_server
 
 DAILY_EVERY_S = 600.0
 """Seconds between two looks whether something is due."""
@@ -48,13 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.nice and hasattr(os, "nice"):
         os.nice(options.nice)
-    # Lists of numbers are made by the million here, and no cycles.
-    gc.disable()
     stop = Stop()
     stop_on_signals(stop)
+    url = server_url(json.loads(sys.stdin.readline() or '""')) if options.url_from_stdin else None
     if options.until_stdin_closes:
         threading.Thread(target=stop_with_parent, args=(stop,), daemon=True).start()
     teller = index.Teller(options.json)
+    if options.url_from_stdin:
+        return 1 if url is None else keep_server(url, stop, teller, once=options.once)
+    # Lists of numbers are made by the million here, and no cycles.
+    gc.disable()
     failed: list[str] = []
 
     def keep(sidecar: Sidecar, run: Callable[[], None]) -> None:
@@ -120,7 +128,9 @@ def _trim(store: Path, bounds: Bounds) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m store.upkeep", description=__doc__)
-    parser.add_argument("store", type=Path, help="the store's file")
+    parser.add_argument("store", type=Path, nargs="?", help="the store's file")
+    parser.add_argument(
+        "--url-from-stdin", action="store_true", help="read a server's URL from standard input")
     parser.add_argument("--json", action="store_true", help="print progress as JSON lines")
     parser.add_argument("--once", action="store_true", help="end when both are up to date")
     parser.add_argument("--nice", type=int, default=0, help="add this to the process's nice value")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from store.engine.server_url import ServerUrl
 from store.errors import StoreError
 from store.system.children import child_environment
 from store.system.programs import CommandLine, start_piped, stop_piped
@@ -90,11 +91,14 @@ class UpkeepProcess:
         await stop_piped(self._process, STOP_PATIENCE_S)
 
 
-async def start_upkeep(store: Path, *, once: bool = False) -> UpkeepProcess:
+async def start_upkeep(store: Path | ServerUrl, *, once: bool = False) -> UpkeepProcess:
     """Start the upkeep of a store in a child process and return it.
 
+    A URL goes through the process's standard input, as it may have a password, and everybody
+    on the machine can read the arguments of a process.
+
     Args:
-        store: The store's file.
+        store: The store's file, or its URL on a server.
         once: Whether to end when the files are up to date, instead of following changes.
     """
     command = CommandLine.python(
@@ -102,7 +106,11 @@ async def start_upkeep(store: Path, *, once: bool = False) -> UpkeepProcess:
     ).option("--nice", str(NICE))  # fmt: skip
     if once:
         command = command.flag("--once")
+    on_server = isinstance(store, ServerUrl)
     process = await start_piped(
-        command.operand(str(store)), environment=child_environment(), limit=_LINE_LIMIT
-    )
+        command.flag("--url-from-stdin") if on_server else command.operand(str(store)),
+        environment=child_environment(), limit=_LINE_LIMIT)
+    if isinstance(store, ServerUrl):
+        assert process.stdin is not None
+        process.stdin.write(orjson.dumps(store.dsn) + b"\n")
     return UpkeepProcess(process)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from store.engine.server_url import ServerUrl
     from store.upkeep.process import UpkeepProcess, UpkeepTrouble
 
 PAUSES_S = (1.0, 5.0, 30.0)
@@ -21,7 +22,7 @@ class Indexing:
 
     def __init__(
         self, store: Path, failed: Callable[[str, BaseException | None], None],
-        pauses_s: Sequence[float] = PAUSES_S,
+        pauses_s: Sequence[float] = PAUSES_S, *, server: ServerUrl | None = None,
     ) -> None:
         """Name the store.
 
@@ -29,8 +30,10 @@ class Indexing:
             store: The store that is indexed.
             failed: Takes a summary and the error; each trouble is reported once.
             pauses_s: Before an indexer is started again.
+            server: The URL of a store on a server.
         """
         self._store, self._failed, self._pauses_s = store, failed, pauses_s
+        self._server = server
         self._process: UpkeepProcess | None = None
         self._stopped = asyncio.Event()
         self._trouble = ""
@@ -49,10 +52,10 @@ class Indexing:
                 await asyncio.wait_for(self._stopped.wait(), pause)
 
     async def _follow(self) -> None:
-        if not self._store.exists():
+        if self._server is None and not self._store.exists():
             return
         start_upkeep = import_module("store.upkeep.process").start_upkeep
-        self._process = await start_upkeep(self._store)
+        self._process = await start_upkeep(self._server or self._store)
         assert self._process is not None
         if self._stopped.is_set():
             await self._process.stop()

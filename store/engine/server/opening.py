@@ -102,7 +102,7 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
             " `backscroll sync --store URL`, by a role that owns the tables, migrates it"))
     connection.schemas = names(tables.schema, ours=version is not None)
     if create and write and version is not None:
-        make_indexes(connection, tables.schema)
+        make_indexes(connection)
     form = _form(connection, tables, version)
     connection.sql = form.sql
     refusal = _why_read_only(connection, tables, form)

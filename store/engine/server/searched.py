@@ -114,7 +114,7 @@ def indexes_of(connection: ServerConnection) -> Indexes:
     )
 
 
-def make_indexes(connection: ServerConnection, contract: str) -> None:
+def make_indexes(connection: ServerConnection) -> None:
     """Make the indexes of searches where they are missing and this role may make them.
 
     Nobody who reads or writes waits for it. Without the extension ``pg_trgm`` there is no index
@@ -122,10 +122,10 @@ def make_indexes(connection: ServerConnection, contract: str) -> None:
 
     Args:
         connection: The store, in no transaction.
-        contract: The schema of the contract's tables.
     """
     there = indexes_of(connection)
-    parts, messages = f"{quoted(contract)}.chat_parts", f"{quoted(contract)}.chat_messages"
+    parts, messages = connection.schemas["chat_parts"], connection.schemas["chat_messages"]
+    schema = parts.rpartition(".")[0]
     if (there.newest and there.words) or not _owns(connection, parts, messages):
         return
     (mine,) = connection.execute(f"SELECT pg_try_advisory_lock({_MAKING})").fetchone()
@@ -134,13 +134,13 @@ def make_indexes(connection: ServerConnection, contract: str) -> None:
     try:
         connection.script(f"SET lock_timeout = '{_LOCK_S}s'")
         if not there.newest:
-            _make(connection, contract, NEWEST_INDEX, f"{messages} (created_at DESC, id DESC)")
+            _make(connection, schema, NEWEST_INDEX, f"{messages} (created_at DESC, id DESC)")
         place = _trigrams(connection) if there.folds and not there.words else None
         if place is not None:
             words = f"gin ({folded('data_json')} {quoted(place)}.gin_trgm_ops)"
-            _make(connection, contract, ODD_INDEX,
+            _make(connection, schema, ODD_INDEX,
                   f"{parts} (message_id) WHERE {odd('data_json')}")
-            _make(connection, contract, WORDS_INDEX, f"{parts} USING {words}")
+            _make(connection, schema, WORDS_INDEX, f"{parts} USING {words}")
     except sqlite3.Error:
         # Without an index a search takes longer, and says so; the next one who opens it tries.
         if connection.is_closed:
@@ -174,7 +174,7 @@ def _trigrams(connection: ServerConnection) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _make(connection: ServerConnection, contract: str, name: str, what: str) -> None:
+def _make(connection: ServerConnection, schema: str, name: str, what: str) -> None:
     """Make an index beside those who write; one that was broken off is made anew."""
-    connection.script(f"DROP INDEX IF EXISTS {quoted(contract)}.{name}")
+    connection.script(f"DROP INDEX IF EXISTS {schema}.{name}")
     connection.script(f"CREATE INDEX CONCURRENTLY {name} ON {what}", patient=True)
