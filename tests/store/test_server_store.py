@@ -244,6 +244,12 @@ def test_a_watch_is_told_of_a_change(postgres: Cluster) -> None:
     database.close()
 
 
+def test_statements_are_not_compiled(url: str) -> None:
+    database = open_target(url)
+    assert database.connection.execute("SHOW jit").fetchall() == [("off",)]
+    database.close()
+
+
 def test_its_place_opens_it_again(postgres: Cluster) -> None:
     database = open_target(new_server_store(postgres), write=True)
     again = open_database(database.path, write=False)
