@@ -7,14 +7,16 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from store.activity.states import OPEN_STATES
+from store.engine import changes
 from store.engine.companions import beside, size_of
 from store.engine.database import Database, in_transaction, open_database
+from store.engine.json_edits import set_json
 from store.engine.sidecars import Sidecar, remove_files, store_identity, value_of
 from store.engine.snapshots import PARTIAL, integrity_of
 from store.engine.transactions import explained
@@ -118,7 +120,7 @@ class Patient:
         """Return the way out of what ``--fix`` mends, which it does in a library only."""
         if self.is_own:
             return f"`backscroll doctor --fix` {does}"
-        return "the file belongs to another program, which is left to mend it"
+        return "it belongs to another program, which is left to mend it"
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
@@ -136,6 +138,7 @@ class Patient:
 def examine(
     database: Database, *, fix: bool = False, quick: bool = False,
     clock: Clock = system_clock, telling: Callable[[Name], None] = lambda check: None,
+    checks: Mapping[Name, Check] | None = None,
 ) -> Examined:
     """Return what is not as it should be with a store and the files beside it.
 
@@ -145,13 +148,14 @@ def examine(
         quick: Whether to leave out what reads every page and every text.
         clock: Gives the present.
         telling: Takes the check that begins.
+        checks: Those that run; None for all of a file.
 
     Raises:
         StoreError: The store cannot be read, or not be mended.
     """
     patient, found = Patient(database, clock, quick), Examined()
     try:
-        for name, check in CHECKS.items():
+        for name, check in (CHECKS if checks is None else checks).items():
             telling(name)
             found.checks.append(name)
             for finding in list(check(patient)):
@@ -159,7 +163,7 @@ def examine(
                 if fix and finding.mend is not None:
                     finding.mend()
                     finding.mended = True
-            if name == "integrity" and found.findings:
+            if name == "integrity" and not found.is_well:
                 break  # What else is read may be wrong.
     except sqlite3.Error as error:
         raise explained(error, database.path) from error
@@ -193,10 +197,10 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
 _ORPHANS = (
     ("parts are not in the session of their message",
      "SELECT count(*) FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
-     " WHERE p.session_id IS NOT m.session_id", "chat_parts",
+     " WHERE p.session_id {other} m.session_id", "chat_parts",
      "UPDATE chat_parts SET session_id = (SELECT m.session_id FROM chat_messages m"
      " WHERE m.id = message_id) WHERE EXISTS (SELECT 1 FROM chat_messages m"
-     " WHERE m.id = message_id AND m.session_id IS NOT chat_parts.session_id)"),
+     " WHERE m.id = message_id AND m.session_id {other} chat_parts.session_id)"),
     ("sessions are listed as unread, and do not exist",
      "SELECT count(*) FROM outlines WHERE session_id NOT IN (SELECT id FROM chat_sessions)",
      "outlines",
@@ -205,14 +209,17 @@ _ORPHANS = (
 """What it is, how many there are, their table, and what mends it without loss."""
 
 
-def _orphans(patient: Patient) -> Iterator[Finding]:
+def orphans(patient: Patient) -> Iterator[Finding]:
+    """Yield rows that belong to nothing, or to something else than they say."""
+    other = patient.database.sql.other
     for words, count_sql, table, mending in _ORPHANS:
         if table == "outlines" and not patient.is_own:
             continue
-        ((count,),) = patient.rows(count_sql)
+        ((count,),) = patient.rows(count_sql.format(other=other))
         if count:
-            yield Finding("orphans", f"{count:,} {words}", patient.fixes("corrects it"), count,
-                          patient.change(mending) if patient.is_own else None)
+            yield Finding(
+                "orphans", f"{count:,} {words}", patient.fixes("corrects it"), count,
+                patient.change(mending.format(other=other)) if patient.is_own else None)
     pending = " AND s.id NOT IN (SELECT session_id FROM session_links)" if patient.is_own else ""
     ((count,),) = patient.rows(
         "SELECT count(*) FROM chat_sessions s WHERE s.parent_id IS NOT NULL AND NOT EXISTS"
@@ -223,7 +230,8 @@ def _orphans(patient: Patient) -> Iterator[Finding]:
             "nothing to do: they are shown without it", count, is_note=True)
 
 
-def _rollups(patient: Patient) -> Iterator[Finding]:
+def sums(patient: Patient) -> Iterator[Finding]:
+    """Yield sessions whose sums are not those of their messages."""
     stale = rollups.stale(patient.database)
     if not stale:
         return
@@ -314,7 +322,7 @@ def _is_of_another_file(patient: Patient, sidecar: Sidecar, path: Path) -> bool:
         return False
     with contextlib.closing(file):
         made_of = value_of(file, "store")
-    return made_of is not None and made_of != store_identity(patient.real)
+    return made_of is not None and made_of != store_identity(patient.database.path)
 
 
 def _index(patient: Patient) -> Iterator[Finding]:
@@ -324,7 +332,8 @@ def _index(patient: Patient) -> Iterator[Finding]:
     yield from _sidecar(patient, "search index", INDEX, index_checking.check, settled)
 
 
-def _statistics(patient: Patient) -> Iterator[Finding]:
+def kept_statistics(patient: Patient) -> Iterator[Finding]:
+    """Yield a finding if the statistics beside the store do not agree with it."""
     def settled(file: sqlite3.Connection) -> bool:
         ((waiting,),) = file.execute("SELECT count(*) FROM session WHERE counted = 0").fetchall()
         return bool(value_of(file, "whole")) and not waiting and _is_up_to_date(patient, file)
@@ -337,6 +346,8 @@ def _is_up_to_date(patient: Patient, file: sqlite3.Connection) -> bool:
     """Return whether a library's log has no change that the file does not know."""
     if not patient.is_own:
         return False
+    if patient.database.server is not None:
+        return not changes.since(patient.database, number_of(file, "seq"))[1]
     ((newest,),) = patient.rows("SELECT coalesce(max(seq), 0) FROM changes")
     return number_of(file, "seq") == newest and not number_of(file, "backlog")
 
@@ -380,13 +391,13 @@ def _free_space(patient: Patient) -> Iterator[Finding]:
                       "`backscroll checkpoint` empties it", is_note=True)
 
 
-def _running(patient: Patient) -> Iterator[Finding]:
+def running(patient: Patient) -> Iterator[Finding]:
     """Yield sessions that are stored as running, by processes that have ended."""
+    has_activity = patient.database.sql.contains("metadata_json", "'\"activity\"'")
     dead = [
         session_id for session_id, text in patient.rows(
-            "SELECT id, metadata_json FROM chat_sessions WHERE metadata_json LIKE"
-            " '%\"activity\"%'")
-        if _is_dead(text)
+            f"SELECT id, metadata_json FROM chat_sessions WHERE {has_activity}")
+        if text and _is_dead(text)
     ]
     if dead:
         yield Finding(
@@ -427,10 +438,12 @@ def _is_dead(metadata: str) -> bool:
 
 def _interrupt(db: Database, sessions: list[str], now: int) -> None:
     for session_id in sessions:
-        db.connection.execute(
-            "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.activity',"
-            " json_object('state', 'interrupted', 'from', 'stored', 'since', updated_at))"
-            " WHERE id = ?", (session_id,))
+        (since,) = db.connection.execute(
+            "SELECT updated_at FROM chat_sessions WHERE id = ?", (session_id,)).fetchone()
+        set_json(
+            db, "chat_sessions", session_id, "json_set($json, '$.activity',"
+            " json_object('state', 'interrupted', 'from', 'stored', 'since', $since))",
+            {"since": since})
         note_change(db, session_id, now)
 
 
@@ -494,9 +507,9 @@ def _event_log(patient: Patient) -> Iterator[Finding]:
 
 
 CHECKS: dict[Name, Check] = {
-    "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": _orphans,
-    "rollups": _rollups, "search index": _index, "statistics": _statistics,
-    "permissions": _permissions, "free space": _free_space, "running sessions": _running,
+    "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": orphans,
+    "rollups": sums, "search index": _index, "statistics": kept_statistics,
+    "permissions": _permissions, "free space": _free_space, "running sessions": running,
     "left files": _left_files, "event log": _event_log,
 }  # fmt: skip
 

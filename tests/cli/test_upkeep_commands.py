@@ -136,9 +136,9 @@ def test_the_doctor(run: Run, demo: Path) -> None:
     assert run("doctor").code == 1
 
 
-def test_the_doctor_does_not_examine_a_server(run: Run) -> None:
-    done = run("doctor", "--store", "postgresql://db.example.org/team")
-    assert done.code == 1 and "a store in a file" in done.err
+def test_the_doctor_cannot_reach_a_server(run: Run) -> None:
+    done = run("doctor", "--store", "postgresql:///team?host=/nowhere")
+    assert done.code == 1 and "postgresql:///team?host=/nowhere cannot be reached" in done.err
 
 
 def test_pruning(run: Run, demo: Path) -> None:

@@ -28,13 +28,18 @@ from store.text import figures
 from store.upkeep.backup import back_up, nightly
 from store.upkeep.sizes import size_on_disk
 from tui.cli.output import Printer, UsageError, home_path, print_json
-from tui.cli.stores import needs_store, refuse_server, store_for_reading
+from tui.cli.stores import needs_store, refuse_server, refuse_url, store_for_reading
 from tui.cli.working import showing
 
 EXAMPLES = (
     ("backscroll backup ~/backups/sessions.db", "a checked copy of your library"),
     ("backscroll backup --nightly", "for cron: what the config wants, if it is due"),
 )
+_WAY_OUT = (
+    "back it up with pg_dump, both of its schemas together (docs/teams.md); `backscroll copy`"
+    " writes its sessions to a file"
+)
+"""Of a store on a server."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     path = expanded(options.file)
     with store_for_reading(options) as opened, showing() as shown:
         database = needs_store(opened)
-        refuse_server(database, "back it up with pg_dump, which takes all of its schemas")
+        refuse_server(database, _WAY_OUT)
         if options.dry_run:
             made = Snapshot(path, size_on_disk(database.path), row_counts(database.file),
                             database.form.version)
@@ -70,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _nightly(options: argparse.Namespace) -> int:
+    refuse_url(options.store, _WAY_OUT)
     config = load_config()
     if config.backup.folder is None:
         raise Refused(f"No nightly backup is configured: set folder in [backup] of {config.path}")

@@ -5,6 +5,9 @@ session, the search index, the statistics and the event log against the rows, pe
 folders 0700), free space, sessions stored as running whose process has ended, and files that killed
 commands left. Each finding says what to do. --quick leaves out what reads everything.
 
+Of a store on a server it examines the rows in the same way, the search's indexes, what the role may
+do, and the statistics on this machine; PostgreSQL examines its own files (pg_amcheck).
+
 The exit code is 1 if something is left that must be seen to.
 
 --json prints {"path", "well", "checks": [name, ...], "findings": [{"check", "words", "way_out",
@@ -15,10 +18,11 @@ from __future__ import annotations
 
 import argparse
 
-from store.engine.opening import as_path
-from store.errors import StoreError
+from store.engine.server_url import server_url
 from store.system.locations import library_path
+from store.system.paths import expanded
 from store.upkeep.doctor import Examined, examine_file
+from store.upkeep.doctor_on_server import examine_server
 from tui.cli.output import Printer, print_json
 from tui.cli.stores import needs_store
 from tui.cli.working import showing
@@ -38,21 +42,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Examine the store."""
-    path = as_path(options.store or library_path())
-    if path is None:
-        raise StoreError(
-            "doctor examines a store in a file; PostgreSQL examines its own data (pg_amcheck)")
+    url = server_url(str(options.store)) if options.store else None
+    path = expanded(options.store or library_path())
     if options.store is None and not path.exists():
         needs_store(None)
     with showing() as shown:
-        found = examine_file(path, fix=options.fix, quick=options.quick,
-                             telling=lambda check: shown(f"checking {check}", 0, 0))
+        def tell(check: str) -> None:
+            shown(f"checking {check}", 0, 0)
+
+        found = (
+            examine_file(path, fix=options.fix, quick=options.quick, telling=tell)
+            if url is None else
+            examine_server(url, fix=options.fix, quick=options.quick, telling=tell))
     if options.json:
-        print_json({"path": str(path), "well": found.is_well, "checks": found.checks, "findings": [
+        findings = [
             {"check": one.check, "words": one.words, "way_out": one.way_out, "count": one.count,
              "fixable": one.mend is not None, "fixed": one.mended, "note": one.is_note}
             for one in found.findings
-        ]})  # fmt: skip
+        ]
+        print_json({"path": str(url or path), "well": found.is_well, "checks": found.checks,
+                    "findings": findings})
     else:
         _print(found)
     return 0 if found.is_well else 1

@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     """Remove the sessions, after confirmation."""
     wish = _wish(options)
     with library_for_upkeep(options) as database:
+        space = ("`backscroll vacuum` gives their space back" if database.server is None
+                 else "the server uses their space again by itself")
         _known_source(database, wish.source)
         planned = plan(database, wish, now=system_clock())
         gone = [one.id for one in planned.old]
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     printer = Printer()
     lines = _lines(planned) if options.dry_run or not planned.old else [
-        f"removed {_sessions(planned)}; `backscroll vacuum` gives their space back"]
+        f"removed {_sessions(planned)}; {space}"]
     for line in lines:
         printer.line(printer.paint(line))
     return 0

@@ -20,6 +20,7 @@ from store.upkeep.restoring import Restored, restore_backup
 from tui.cli.backup import words_of
 from tui.cli.confirming import confirm
 from tui.cli.output import Printer, home_path, print_json
+from tui.cli.stores import refuse_url
 from tui.cli.working import showing
 
 EXAMPLES = (
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the backup, ask, and restore it."""
+    refuse_url(options.store, "pg_restore puts a dump of pg_dump into an empty database")
     backup, store = expanded(options.file), expanded(options.store or library_path())
     if not options.dry_run and not options.yes:
         with showing() as shown:

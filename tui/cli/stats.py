@@ -41,7 +41,9 @@ spreadsheet would take for a formula begins with an apostrophe.
 SQLite's settings; a second --store PATH names another one. With --json:
 {"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
 "free_on_disk", "rows": {table: count}, "pragmas": {name: value}, "events"}; "events" is null
-without an event log, else {"count", "size"}.
+without an event log, else {"count", "size"}. Of a store on a server: {"path", "form", "tables":
+[{"name", "place", "size", "indexes", "rows", "is_estimate"}, ...], "total", "database", "rows",
+"settings", "search"}; rows are estimates of the server where there are millions.
 """
 
 from __future__ import annotations

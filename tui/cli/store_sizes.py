@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from store.engine.database import Database
 from store.text import figures
+from store.upkeep.server_sizes import ServerSizes, server_sizes
 from store.upkeep.sizes import Sizes, sizes
 from tui.cli.output import Printer, UsageError, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
@@ -41,12 +43,41 @@ def print_sizes(options: argparse.Namespace) -> int:
         raise UsageError("--store without a path takes --json only")
     with store_for_reading(options) as opened, showing() as shown:
         database = needs_store(opened)
-        found = sizes(database, shown)
-    if options.json:
+        found = sizes(database, shown) if database.server is None else server_sizes(database, shown)
+    if isinstance(found, ServerSizes):
+        if options.json:
+            print_json(_server_json(database, found))
+        else:
+            _print_server(database, found)
+    elif options.json:
         print_json(_json(database, found))
     else:
         _print(database, found)
     return 0
+
+
+def _server_json(database: Database, found: ServerSizes) -> dict[str, Any]:
+    return {
+        "path": database.name, "form": database.form.name,
+        "tables": [asdict(table) for table in found.tables], "total": found.total,
+        "database": found.database, "rows": {one.name: one.rows for one in found.tables},
+        "settings": dict(found.settings), "search": dict(found.search),
+    }  # fmt: skip
+
+
+def _print_server(database: Database, found: ServerSizes) -> None:
+    whole = [] if found.database is None else [
+        (figures.size(found.database), "the whole database")]
+    _print_tables(database, [
+        ("tables", [(figures.size(one.size), f"{one.place}  {figures.size(one.indexes)} of it"
+                     " indexes") for one in found.tables]),
+        ("space", [(figures.size(found.total), "together"), *whole]),
+        ("rows", [(f"{'about ' if one.is_estimate else ''}{one.rows:,}", one.name)
+                  for one in found.tables]),
+        ("search", [("there" if there else "missing", f"index of {name}")
+                    for name, there in found.search.items()]),
+        ("settings", [(value, name) for name, value in found.settings.items()]),
+    ])
 
 
 def _json(database: Database, found: Sizes) -> dict[str, Any]:
@@ -68,23 +99,28 @@ def _wal(found: Sizes) -> int:
 
 
 def _print(database: Database, found: Sizes) -> None:
-    printer = Printer()
+    _print_tables(database, [
+        ("files", [
+            (figures.size(file.size), f"{file.path.name}  {file.what}") for file in found.files
+        ]),
+        ("space", [
+            (figures.size(found.total), "together"),
+            *((figures.size(size), f"of it {figures.count_of(count, 'event')} of the log")
+              for count, size in [found.events or (0, 0)] if found.events is not None),
+            (figures.size(found.free_in_file), "empty pages, which `backscroll vacuum` gives back"),
+            (figures.size(found.free_on_disk), "free on the disk"),
+        ]),
+        ("rows", [(f"{count:,}", name) for name, count in found.rows.items()]),
+        ("settings", [(str(value), name) for name, value in found.pragmas.items()]),
+    ])
 
-    def table(head: str, rows: Sequence[tuple[str, str]]) -> None:
+
+def _print_tables(
+    database: Database, tables: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+) -> None:
+    printer = Printer()
+    printer.line(printer.paint(home_path(database.name), "title"))
+    for head, rows in tables:
         printer.line(printer.paint(head, "bold"))
         for value, name in rows:
             printer.line(printer.paint(f"  {value:>12}  {name}"))
-
-    printer.line(printer.paint(home_path(str(database.path)), "title"))
-    table("files", [
-        (figures.size(file.size), f"{file.path.name}  {file.what}") for file in found.files
-    ])
-    table("space", [
-        (figures.size(found.total), "together"),
-        *((figures.size(size), f"of it {figures.count_of(count, 'event')} of the log")
-          for count, size in [found.events or (0, 0)] if found.events is not None),
-        (figures.size(found.free_in_file), "empty pages, which `backscroll vacuum` gives back"),
-        (figures.size(found.free_on_disk), "free on the disk"),
-    ])
-    table("rows", [(f"{count:,}", name) for name, count in found.rows.items()])
-    table("settings", [(str(value), name) for name, value in found.pragmas.items()])

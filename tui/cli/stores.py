@@ -93,6 +93,24 @@ def refuse_server(database: Database, way_out: str) -> None:
         raise Refused(f"{database.name} is on a server: {way_out}")
 
 
+def refuse_url(store: str | None, way_out: str) -> None:
+    """Refuse the URL of a store on a server, for a command that opens a file by itself.
+
+    Args:
+        store: As it was named.
+        way_out: What serves there.
+
+    Raises:
+        Refused: It is on a server.
+    """
+    from store.engine.server_url import server_url
+    from store.errors import Refused
+
+    url = None if store is None else server_url(store)
+    if url is not None:
+        raise Refused(f"{url} is on a server: {way_out}")
+
+
 def needs_store(database: Database | None) -> Database:
     """Return the store; raise if there is none.
 

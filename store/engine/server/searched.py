@@ -135,7 +135,7 @@ def make_indexes(connection: ServerConnection) -> None:
         connection.script(f"SET lock_timeout = '{_LOCK_S}s'")
         if not there.newest:
             _make(connection, schema, NEWEST_INDEX, f"{messages} (created_at DESC, id DESC)")
-        place = _trigrams(connection) if there.folds and not there.words else None
+        place = trigrams(connection) if there.folds and not there.words else None
         if place is not None:
             words = f"gin ({folded('data_json')} {quoted(place)}.gin_trgm_ops)"
             _make(connection, schema, ODD_INDEX,
@@ -158,7 +158,7 @@ def _owns(connection: ServerConnection, *tables: str) -> bool:
     return bool(connection.execute(f"SELECT {owned}", tables).fetchone()[0])
 
 
-def _trigrams(connection: ServerConnection) -> str | None:
+def trigrams(connection: ServerConnection) -> str | None:
     """Return the schema of the extension ``pg_trgm``; None where it cannot be had."""
     asked = (
         "SELECT n.nspname FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n"
