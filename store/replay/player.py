@@ -19,6 +19,8 @@ class Player:
         skip: Whether waits are shortened.
         running: Whether the session still runs, so that its end is the present.
         live: Whether the present is followed: the end of a session that runs was reached.
+        growing: Whether more of the session is still to come: at the end of what there is, the
+            replay waits, and goes on when it has come.
     """
 
     def __init__(self, axis: Axis, *, running: bool = False) -> None:
@@ -30,6 +32,7 @@ class Player:
         """
         self.axis = axis
         self.playing, self.live, self.running = False, False, running
+        self.growing = self._to_end = False
         self.speed, self.skip = FIRST_SPEED, True
         self._played = 0.0
 
@@ -77,6 +80,8 @@ class Player:
 
     def _end(self) -> None:
         self._played = float(self.length)
+        if self.growing:
+            return
         self.live = self.running
         self.playing = self.running
 
@@ -87,7 +92,7 @@ class Player:
         elif self.playing:
             self.playing = False
         else:
-            if self.at_end:
+            if self.at_end and not self.growing:
                 if self.running:
                     self._end()
                     return
@@ -96,7 +101,7 @@ class Player:
 
     def seek(self, at: int) -> None:
         """Go to a moment; whether it plays stays as it is."""
-        self.live = False
+        self.live = self._to_end = False
         self._played = self.axis.played(at, skip=self.skip)
         if self.playing and self.at_end:
             self._end()
@@ -106,7 +111,8 @@ class Player:
         self.seek(self.axis.moment(share * self.length, skip=self.skip))
 
     def seek_end(self) -> None:
-        """Go to the end; of a session that runs, the present is followed from then on."""
+        """Go to the end, once it has come; of one that runs, the present is followed then."""
+        self._to_end = self.growing
         self._end()
 
     def change_speed(self, step: int) -> bool:
@@ -123,15 +129,16 @@ class Player:
         self.skip = not self.skip
         self._played = self.axis.played(at, skip=self.skip)
 
-    def take(self, axis: Axis, *, running: bool) -> None:
+    def take(self, axis: Axis, *, running: bool, growing: bool = False) -> None:
         """Take the session as it is now; the moment stays, or the present is followed.
 
         Args:
             axis: Its times now.
             running: Whether it still runs.
+            growing: Whether more of it is still to come.
         """
-        at, live = self.at, self.live
-        self.axis, self.running = axis, running
+        at, live = self.at, self.live or self._to_end
+        self.axis, self.running, self.growing = axis, running, growing
         if live:
             self._end()
             return

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from store.engine.changes import since
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.prices.estimating import priced
 from store.prices.table import PriceTable
 from store.queries.transcript import Keyset, Outline, outline_columns, outline_maker
+from store.text.stored_json import array_of
 from store.usage import Spent, context_size
 
 
@@ -57,6 +59,71 @@ def timed_page(
 
 def _with_number(outline: Outline) -> Outline:
     return outline._replace(created_at=number(outline.created_at))
+
+
+def place_before(db: Database, session_id: str, message_id: str, count: int) -> Keyset | None:
+    """Return what to ask for a page with that begins some messages before one.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        message_id: The message.
+        count: How many messages before it.
+
+    Returns:
+        None where the page begins with the session, or where there is no such message.
+    """
+    found = db.connection.execute(
+        "SELECT b.created_at, b.id FROM chat_messages m JOIN chat_messages b"
+        " ON b.session_id = m.session_id AND (b.created_at, b.id) < (m.created_at, m.id)"
+        " WHERE m.id = $1 AND m.session_id = $2 ORDER BY b.created_at DESC, b.id DESC"
+        " LIMIT 1 OFFSET $3", {"1": message_id, "2": session_id, "3": count},
+    ).fetchone()
+    return (found[0], found[1]) if found is not None else None
+
+
+class Written(NamedTuple):
+    """What was written of a session.
+
+    Attributes:
+        seq: What to ask with the next time.
+        places: By message, ``(created_at, id)``; None for one that is gone.
+        is_sure: Whether nothing else was written; else there may be more that no time tells of.
+    """
+
+    seq: int
+    places: dict[str, Keyset | None]
+    is_sure: bool
+
+
+def written_since(db: Database, session_id: str, seq: int, touched: int) -> Written:
+    """Return which messages of a session were written.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        seq: The number of the newest entry in ``changes`` that is known.
+        touched: The newest ``updated_at`` that is known, for writers that log no changes.
+    """
+    seq, moved = since(db, seq)
+    ids = moved.sessions.get(session_id, set())
+    is_sure = ids is not None and not moved.vague
+    places: dict[str, Keyset | None] = {}
+    if ids is None or moved.vague:
+        rows = db.connection.execute(
+            "SELECT id, created_at FROM chat_messages WHERE session_id = $1 AND (updated_at >= $2"
+            " OR id IN (SELECT message_id FROM chat_parts WHERE session_id = $1"
+            " AND updated_at >= $2))", {"1": session_id, "2": touched}).fetchall()
+    else:
+        places = dict.fromkeys(ids)
+        rows = db.connection.execute(
+            f"SELECT m.id, m.created_at FROM {db.sql.texts('$1', 'ids')}"
+            f" {db.sql.then_join} chat_messages m ON m.id = ids.value"
+            f" WHERE {db.sql.walked('m.session_id')} = $2",
+            {"1": array_of(sorted(ids)), "2": session_id}).fetchall()
+    places |= {text(message_id) or "": (number(created_at), text(message_id) or "")
+               for message_id, created_at in rows}
+    return Written(seq, places, is_sure)
 
 
 class Answer(NamedTuple):

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from copy import copy
 from itertools import accumulate
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -39,6 +40,8 @@ LONGEST_TEXT_MS = 600_000
 """A text that took longer was changed later, not written for so long."""
 ENDED = frozenset({"output-available", "output-error", "output-denied"})
 _GROWS, _CALL = 1, 2
+_OF_MESSAGE = ("_ids", "_given", "_inherited", "_queued", "_hidden_at")
+_OF_PART = ("_message", "_positions", "_kinds", "_created", "_updated")
 
 Origin = Literal["log", "both", "rows", "none"]
 """Where the times are from: the log of changes, log and rows, rows alone; nothing has a time."""
@@ -110,7 +113,12 @@ class Timeline:
         self.moments = array("q")
         self.origin: Origin = "none"
         self._ids: list[str] = []
+        self._given = array("q")
+        """When the row of each message says that it came."""
+        self._created, self._updated = array("q"), array("q")
+        """When the row of each part says that it came and was written last."""
         self._message = array("i")
+        self._positions = array("q")
         self._kinds = bytearray()
         self._inherited = bytearray()
         self._queued = bytearray()
@@ -137,25 +145,46 @@ class Timeline:
         """
         if not self._ids or outline.message_id != self._ids[-1]:
             self._begin(outline)
-        if outline.position is not None:
-            self._places[outline.message_id, outline.position] = len(self._message)
+        position = -1 if outline.position is None else outline.position
+        self._places[outline.message_id, position] = len(self._message)
         self._message.append(len(self._ids) - 1)
+        self._positions.append(position)
         self._kinds.append(_kind_of(outline))
-        self.starts.append(_bounded(created_at))
-        self.ends.append(_bounded(updated_at))
+        self._created.append(_bounded(created_at))
+        self._updated.append(_bounded(updated_at))
 
     def _begin(self, outline: Outline) -> None:
         queued = outline.queued_at is not None
         self._message_places[outline.message_id] = len(self._ids)
         self._ids.append(outline.message_id)
         at = outline.queued_at if queued and outline.queued_at else outline.created_at
-        self.message_starts.append(_bounded(at))
+        self._given.append(_bounded(at))
         self._inherited.append(bool(outline.inherited) and not queued)
         self._queued.append(queued)
         self._hidden_at.append(_bounded(outline.hidden_at or 0))
         if outline.role == "user" and not queued and outline.cancelled_at is None \
                 and outline.origin not in NO_TURN:
             self.turns.append(len(self._ids) - 1)
+
+    def drop_from(self, message: int) -> None:
+        """Remove a message and all that follow; their rows are added again, or are gone."""
+        part = bisect_left(self._message, message)
+        for gone in range(part, len(self)):
+            self._places.pop((self._ids[self._message[gone]], self._positions[gone]), None)
+        for message_id in self._ids[message:]:
+            self._message_places.pop(message_id, None)
+        for name in _OF_MESSAGE:
+            del getattr(self, name)[message:]
+        for name in _OF_PART:
+            del getattr(self, name)[part:]
+        del self.turns[bisect_left(self.turns, message):]
+
+    def copy(self) -> Timeline:
+        """Return a timeline with the same messages and parts, and nothing of a log."""
+        found = Timeline()
+        for name in (*_OF_MESSAGE, *_OF_PART, "turns", "_places", "_message_places"):
+            setattr(found, name, copy(getattr(self, name)))
+        return found
 
     def note(self, change: Change) -> None:
         """Take from a log when a part was written; its first time and its last count.
@@ -182,6 +211,8 @@ class Timeline:
         """Bring all times in order, once everything was added; returns itself."""
         if not len(self):
             return self
+        self.message_starts = self._given[:]
+        self.starts, self.ends = self._created[:], self._updated[:]
         timed = any(at > 0 for at in self.message_starts)
         self.origin = "none" if not timed else "rows" if not self._logged else (
             "log" if len(self._logged) == sum(not self._inherited[message]
@@ -259,10 +290,11 @@ class Timeline:
                 found.setdefault((max(before, hidden_at), True), []).append(number)
         self.rewinds = [Toggle(at, hides, messages)
                         for (at, hides), messages in sorted(found.items())]
-        self._hidden_when: dict[int, list[Toggle]] = {}
-        for toggle in self.rewinds:
+        self._hidden_when: dict[int, list[int]] = {}
+        """By message: the numbers of the rewinds and restorings that it is in."""
+        for number, toggle in enumerate(self.rewinds):
             for message in toggle.messages:
-                self._hidden_when.setdefault(message, []).append(toggle)
+                self._hidden_when.setdefault(message, []).append(number)
 
     def _index(self) -> None:
         starts = self.starts
@@ -324,8 +356,20 @@ class Timeline:
 
     def is_hidden(self, message: int, at: int) -> bool:
         """Return whether a rewind had hidden a message at a moment."""
-        past = [toggle for toggle in self._hidden_when.get(message, ()) if toggle.at <= at]
-        return bool(past) and past[-1].hides
+        return bool(self.hidden_by(
+            message, bisect_right(self.rewinds, at, key=attrgetter("at"))))
+
+    def hidden_by(self, message: int, rewinds: int) -> int:
+        """Return when a message was hidden, 0 where it is visible.
+
+        Args:
+            message: The message.
+            rewinds: How many of the rewinds and restorings have happened.
+        """
+        numbers = self._hidden_when.get(message, ())
+        place = bisect_left(numbers, rewinds)
+        toggle = self.rewinds[numbers[place - 1]] if place else None
+        return toggle.at if toggle is not None and toggle.hides else 0
 
     def turn_around(self, message: int) -> tuple[int | None, int]:
         """Return the first message of a message's turn and the one after its last.

@@ -58,10 +58,9 @@ def _opened(database: Database) -> ReplayDocument:
         recording.add(page)
         if after is None:
             break
-    recording.add_queued()
-    timeline = recording.finish().timeline
-    Axis(timeline.moments, timeline.writing)
-    return ReplayDocument(recording, Setting(width=120, measure=100))
+    recorded = recording.take()
+    Axis(recorded.timeline.moments, recorded.timeline.writing)
+    return ReplayDocument(recorded, Setting(width=120, measure=100))
 
 
 def _shown(document: ReplayDocument, at: int) -> float:

@@ -13,7 +13,7 @@ from store.replay.axis import Axis
 from store.replay.player import Player
 from tests.hostile import ALL, NEVER, controls, hostile_store
 from tests.store.making import add_message, add_part, add_session, contract, grida, loose
-from tests.store.replay.made import made, user
+from tests.store.replay.made import made, ms, user
 from tests.tui.replayed import WORDS, Replayed, replaying, timed_store
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.test_read_only import files
@@ -22,6 +22,7 @@ from tui.kit import clipboard
 from tui.kit.lines import width_of
 from tui.main.screen import MainScreen
 from tui.replay.bar import bar_cells, bar_line, elapsed_words, facts_line
+from tui.replay.reading import Left
 from tui.replay.screen import ReplayScreen
 from tui.state.limits import BY_OPTION, Limits
 from tui.transcript.heights import Heights
@@ -425,6 +426,31 @@ def test_the_heights_of_the_first_parts() -> None:
             made_anew.above(part) for part in range(count)]
         first.append(9)
         assert first.find(first.total - 1) == (count, 8)
+
+
+@pytest.mark.parametrize("count", [1, 40, 80])
+def test_the_heights_of_many_parts_are_changed_at_once(count: int) -> None:
+    heights = Heights(range(1, 90))
+    heights.set_from(7, [3] * count)
+    anew = Heights([*range(1, 8), *[3] * count, *range(8 + count, 90)])
+    assert heights.total == anew.total
+    assert [heights.above(part) for part in range(90)] == [anew.above(part) for part in range(90)]
+
+
+def test_the_bar_says_what_is_still_to_come() -> None:
+    timeline = made(user(0), user(1_000))
+    player = Player(Axis(timeline.moments))
+    player.growing = True
+    player.seek_end()
+    player.toggle()
+    line, (low, high) = bar_line(player, timeline, 60, Left(500, 1_000))
+    bar = line.whole_text.split(" ")[1]
+    assert len(bar) == 2 * (high - low) and bar.count("·") == high - low
+    assert facts_line(player, timeline, 80, Left(500, 1_000)).whole_text.endswith(
+        "reading: 500 of 1,000 messages")
+    assert not player.advance(500) and player.playing and player.at == ms(1_000)
+    player.take(Axis(made(user(0), user(9_000)).moments), running=False)
+    assert player.at == ms(9_000) and not player.playing
 
 
 # A session that runs

@@ -13,6 +13,7 @@ from store.text import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.kit.paint import MARGIN
+from tui.replay.reading import Left
 from tui.transcript.headings import FactLines
 from tui.words.messages import same_day
 
@@ -48,13 +49,16 @@ def time_words(at: int, width: int, *, days: bool) -> str:
     return f"{figures.moment(at)[:10]} {words}" if days and width >= DAYS_FROM else words
 
 
-def bar_line(player: Player, timeline: Timeline, width: int) -> tuple[Line, tuple[int, int]]:
+def bar_line(
+    player: Player, timeline: Timeline, width: int, unread: Left | None = None
+) -> tuple[Line, tuple[int, int]]:
     """Return the bar between the time that is shown and the last, and its columns.
 
     Args:
         player: Where the replay is.
         timeline: Has the turns.
         width: Columns of the line, without its margins.
+        unread: How far the session is read: what is to come has dots; None where it all is.
     """
     axis = player.axis
     if timeline.origin == "none":
@@ -66,9 +70,13 @@ def bar_line(player: Player, timeline: Timeline, width: int) -> tuple[Line, tupl
     cells = max(1, width - len(left) - len(right) - 2)
     runs: list[Run] = [(f"{left} ", "text")]
     start = width_of(runs)
-    runs += bar_cells(player, timeline, cells)
+    read = cells
+    if unread is not None:
+        read = max(1, min(cells, cells * unread.done // max(1, unread.of)))
+    runs += bar_cells(player, timeline, read)
+    runs.append((glyphs().dot * (cells - read), "faint"))
     runs.append((f" {right}", "muted"))
-    return Line(runs), (start + MARGIN, start + MARGIN + cells)
+    return Line(runs), (start + MARGIN, start + MARGIN + read)
 
 
 def bar_cells(player: Player, timeline: Timeline, cells: int) -> list[Run]:
@@ -101,13 +109,25 @@ def _cell(share: float, cells: int) -> int:
     return max(0, min(cells - 1, round(share * (cells - 1))))
 
 
-def facts_line(player: Player, timeline: Timeline, width: int) -> Line:
+def _origins(timeline: Timeline, left: Left | None) -> tuple[str, str]:
+    """Return where the times are from, or how much is still to be read, in full and in short."""
+    if left is None:
+        return ORIGINS[timeline.origin]
+    if left.log:
+        return f"reading the log: {left.done:,} changes", "reading"
+    return f"reading: {left.done:,} of {left.of:,} messages", "reading"
+
+
+def facts_line(
+    player: Player, timeline: Timeline, width: int, left: Left | None = None
+) -> Line:
     """Return what the replay does: speed, elapsed time, turn, waits, where the times are from.
 
     Args:
         player: Plays the session.
         timeline: The times of the session.
         width: Columns of the line, without its margins.
+        left: How far the session is read; None where it all is.
     """
     marks, axis = glyphs(), player.axis
     if player.live:
@@ -123,7 +143,7 @@ def facts_line(player: Player, timeline: Timeline, width: int) -> Line:
         f"turn {turn:,} of {turns:,}" if turns else "",
         "waits skipped" if player.skip else "waits in full",
     ]
-    full, short = ORIGINS[timeline.origin]
+    full, short = _origins(timeline, left)
     for count in range(len(facts), 0, -1):
         words = "  ".join(fact for fact in facts[:count] if fact)
         runs: list[Run] = [state, (f"  {words}", "muted")]
@@ -149,11 +169,19 @@ class PositionBar(FactLines):
         super().__init__(2, id="replay-bar", ground="panel")
         self._dragging = False
 
-    def show_replay(self, player: Player, timeline: Timeline) -> None:
-        """Show where a replay is."""
+    def show_replay(
+        self, player: Player, timeline: Timeline, left: Left | None = None
+    ) -> None:
+        """Show where a replay is.
+
+        Args:
+            player: Plays the session.
+            timeline: The times of the session.
+            left: How far the session is read; None where it all is.
+        """
         width = max(1, self.size.width - 2 * MARGIN)
-        line, self.map_columns = bar_line(player, timeline, width)
-        self.show([line, facts_line(player, timeline, width)])
+        line, self.map_columns = bar_line(player, timeline, width, left)
+        self.show([line, facts_line(player, timeline, width, left)])
 
     def on_click(self, event: events.Click) -> None:
         """Do nothing more: pressing the button went there already."""

@@ -8,9 +8,10 @@ but where the cut changed what they depend on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.conversation.readable import decode
+from store.queries.transcript import Keyset
 from store.replay.log import Change, Hiding, PartVersions
 from store.replay.reading import Timed
 from store.replay.timeline import Cut, Logged, Timeline
@@ -31,71 +32,120 @@ VERSIONS = 32
 _NOTHING = Cut(0, (), (), (), 0)
 
 
-class Recording:
-    """A session in whole: its skeleton, and when each of its parts came.
+class Recorded(NamedTuple):
+    """A session as far as it was read, in display order, with its times settled.
 
     Attributes:
-        skeleton: All messages and parts, queued ones last.
+        skeleton: Its messages and parts, queued ones last.
         timeline: Their times, in the same order.
     """
 
+    skeleton: Skeleton
+    timeline: Timeline
+
+
+class Recording:
+    """What was read of a session: it grows page by page, and its end can be read again."""
+
     def __init__(self) -> None:
         """Start with nothing."""
-        self.skeleton, self.timeline = Skeleton(), Timeline()
-        self._queued: list[Timed] = []
+        self._skeleton, self._timeline = Skeleton(), Timeline()
+        self._aside: list[Timed] = []
+        """Parts of queued and of cancelled messages, in the store's order."""
+        self._pages: list[tuple[int, Keyset | None]] = [(0, None)]
+        """Where pages begin: the message, and what its page was asked for with."""
 
     def __len__(self) -> int:
-        """Return how many parts there are."""
-        return len(self.timeline)
+        """Return how many messages were read."""
+        return len(self._skeleton.message_ids) + len({one.outline.message_id
+                                                      for one in self._aside})
 
-    def add(self, page: Iterable[Timed]) -> None:
-        """Add messages in the store's order; those that were cancelled and hidden are left out."""
-        for timed in page:
-            outline = timed.outline
-            if outline.cancelled_at is not None and outline.hidden_at:
-                continue
-            if outline.queued_at is not None:
-                self._queued.append(timed)
-            else:
-                self._add(timed)
+    @property
+    def parts(self) -> int:
+        """How many parts were read."""
+        skeleton = self._skeleton
+        return len(skeleton) - skeleton.index.count(EMPTY_INDEX) + sum(
+            one.outline.position is not None for one in self._aside)
 
-    def _add(self, timed: Timed) -> None:
-        self.skeleton.add(timed.outline)
-        self.timeline.add(*timed)
+    def holds(self, message_id: str) -> bool:
+        """Return whether a message was read that is neither queued nor cancelled."""
+        return self._timeline.place_of(message_id) is not None
 
-    def note(self, changes: Iterable[Change], hidings: Iterable[Hiding]) -> None:
-        """Take what a log has, once all messages were added.
+    def add(self, page: Iterable[Timed], after: Keyset | None = None) -> None:
+        """Add messages in the store's order.
 
         Args:
-            changes: When parts were written.
-            hidings: Whether messages were hidden.
+            page: Their parts.
+            after: What the next page is asked for with.
         """
+        for timed in page:
+            outline = timed.outline
+            if outline.queued_at is not None or (
+                    outline.cancelled_at is not None and outline.hidden_at):
+                self._aside.append(timed)
+            else:
+                self._skeleton.add(outline)
+                self._timeline.add(*timed)
+        if after is not None:
+            self._pages.append((len(self._skeleton.message_ids), after))
+
+    def drop_from(self, places: Iterable[Keyset]) -> Keyset | None:
+        """Remove the pages from the one that has, or would have, the first of some messages.
+
+        Args:
+            places: ``(created_at, id)`` of the messages.
+
+        Returns:
+            What to ask for the pages with that are to be read again.
+        """
+        first, page = min(places), 0
+        for number, (_message, after) in enumerate(self._pages):
+            if after is not None and isinstance(after[0], int) and after < first:
+                page = number
+        message, after = self._pages[page]
+        del self._pages[page + 1:]
+        self._skeleton.cut(message)
+        self._timeline.drop_from(message)
+        self._aside = [] if after is None else [
+            one for one in self._aside if (one.outline.created_at, one.outline.message_id) <= after]
+        return after
+
+    def place_of(self, message_id: str) -> Keyset | None:
+        """Return ``(created_at, id)`` of a message as it was read, None where it was not."""
+        message = self._timeline.place_of(message_id)
+        if message is not None:
+            return self._skeleton.created[message], message_id
+        return next(((one.outline.created_at, message_id) for one in self._aside
+                     if one.outline.message_id == message_id), None)
+
+    def take(self, changes: Iterable[Change] = (), hidings: Iterable[Hiding] = ()) -> Recorded:
+        """Return what was read, with its times settled; more can be added afterwards.
+
+        Args:
+            changes: When parts were written, by the log.
+            hidings: Whether messages were hidden, by the log.
+        """
+        skeleton, timeline = self._skeleton.first_parts(len(self._skeleton)), self._timeline.copy()
+        for timed in self._aside:
+            if timed.outline.cancelled_at is None or not timed.outline.hidden_at:
+                skeleton.add(timed.outline)
+                timeline.add(*timed)
         for change in changes:
-            self.timeline.note(change)
+            timeline.note(change)
         for hiding in hidings:
-            self.timeline.note_hiding(hiding)
-
-    def add_queued(self) -> None:
-        """Add the queued messages, which come last."""
-        for timed in self._queued:
-            self._add(timed)
-        self._queued = []
-
-    def finish(self) -> Recording:
-        """Bring the times in order, once all was added; returns itself."""
-        self.timeline.settle()
-        return self
+            timeline.note_hiding(hiding)
+        return Recorded(skeleton, timeline.settle())
 
 
 class ReplayDocument(Document):
     """A session as it was at a moment, which ``show_at`` changes.
 
     Attributes:
-        recording: The whole session.
+        recording: The session as far as it was read.
         at: The moment, epoch ms.
     """
 
-    def __init__(self, recording: Recording, setting: Setting) -> None:
+    def __init__(self, recording: Recorded, setting: Setting) -> None:
         """Hold a session, at no moment yet."""
         super().__init__(setting)
         self.recording = recording
@@ -108,6 +158,7 @@ class ReplayDocument(Document):
         self._measured: set[tuple[int, int]] = set()
         self._versions: WeightedCache[int, PartVersions] = WeightedCache(VERSIONS)
         self.complete = self.at_start = self.at_end = True
+        self._rewinds = len(recording.timeline.rewinds)
         self._hide(0)
 
     @property
@@ -138,24 +189,26 @@ class ReplayDocument(Document):
 
     def _hide(self, rewinds: int) -> None:
         """Let the first of the rewinds and restorings have happened, and no other."""
-        moved = set()
-        hidden: dict[int, int] = {}
-        for number, toggle in enumerate(self.timeline.rewinds):
-            for message in toggle.messages:
-                happened = number < rewinds
-                hidden[message] = toggle.at * toggle.hides if happened else hidden.get(message, 0)
-        for message, at in hidden.items():
-            if self._whole.hidden_at[message] == at:
+        timeline, whole, moved = self.timeline, self._whole, set()
+        low, high = sorted((rewinds, self._rewinds))
+        for message in sorted({message for toggle in timeline.rewinds[low:high]
+                               for message in toggle.messages}):
+            at = timeline.hidden_by(message, rewinds)
+            if whole.hidden_at[message] == at:
                 continue
-            moved.add(self._whole.message_ids[message])
-            self._whole.hidden_at[message] = at
+            moved.add(message)
+            whole.hidden_at[message] = at
             if at:
-                self._whole.flags[message] |= HIDDEN
+                whole.flags[message] |= HIDDEN
             else:
-                self._whole.flags[message] &= ~HIDDEN
-            for part in self._whole.parts_of(message):
-                self._lines.set(part, estimate(self._whole, part, self.setting))
-        for key in [key for key in self._blocks if key[0] in moved]:
+                whole.flags[message] &= ~HIDDEN
+        self._rewinds = rewinds
+        for start, stop in stretches(sorted(moved)):
+            parts = range(whole.first[start], whole.parts_of(stop).stop)
+            self._lines.set_from(
+                parts.start, [estimate(whole, part, self.setting) for part in parts])
+        ids = {whole.message_ids[message] for message in moved}
+        for key in [key for key in self._blocks if key[0] in ids]:
             self._blocks.drop(key)
         self._measured.clear()
 
@@ -317,7 +370,21 @@ class ReplayDocument(Document):
 
     def _measure_run(self, start: int, stop: int) -> None:
         super()._measure_run(start, stop)
-        first, last = self.skeleton.first[start], self.skeleton.parts_of(stop).stop
-        for part in range(first, last):
-            self._lines.set(self.number(part), self.heights[part])
+        parts = self._parts_of_run(start, stop)
+        if parts.stop <= self._cut.until:
+            self._lines.set_from(parts.start, [self.heights[part] for part in parts])
+        else:
+            for part in parts:
+                self._lines.set(self.number(part), self.heights[part])
+
+
+def stretches(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each stretch of successive ascending numbers."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 

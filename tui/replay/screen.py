@@ -10,24 +10,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from store.activity.judgement import Activity, current
-from store.activity.states import OPEN_STATES
-from store.engine.database import Database
 from store.queries.inspection import PartDetail
 from store.queries.sessions import get
-from store.queries.transcript import Extent, Keyset, child_of, children, extent, rows_of, title_of
+from store.queries.transcript import child_of, rows_of
 from store.replay.axis import Axis
-from store.replay.log import Change, changes_page, hidings, versions_of
+from store.replay.log import versions_of
 from store.replay.player import Player
-from store.replay.reading import Answer, answers_page, timed_page
 from store.replay.totals import Totals
-from store.rows import SessionRow
 from store.system.clock import Clock
 from store.text import figures
 from tui.inspector.pane import InspectorPane
@@ -38,10 +32,10 @@ from tui.kit.lines import Line, Run
 from tui.main.inspecting import InspectorFeed
 from tui.messages import JumpedFrom, NothingSelected, PartSelected, SessionOpened
 from tui.replay.bar import PositionBar
-from tui.replay.document import Recording, ReplayDocument
+from tui.replay.document import ReplayDocument
+from tui.replay.reading import Left, Piece, SessionReading
 from tui.stacked import UpperScreen
 from tui.state.layout import THREE_PANES, TWO_PANES, LayoutState
-from tui.state.prices import price_table
 from tui.transcript.copy_actions import CopyActions
 from tui.transcript.folds import Folds
 from tui.transcript.headings import FactLines, header_lines
@@ -53,32 +47,12 @@ from tui.transcript.shown import OwnServices, ShownSession
 from tui.transcript.snapshot import ViewportSnapshot
 from tui.transcript.view import TranscriptView
 
-if TYPE_CHECKING:
-    from store.store import Store
-
 TICK_S = 1 / 12
 """How often the picture moves while it plays."""
-PAGE = 500
-"""Messages in one read."""
 RENEWED_S = 1.0
-"""A session that is written to is read again no more often than this, or than it takes."""
+"""What was written of a session is read no more often than this."""
 RESTS = 5
-"""How many times as long as a long session took to be read it is left alone."""
-
-
-class Loaded(NamedTuple):
-    """A session as it was read.
-
-    Attributes:
-        extent: Moves when the session is written to.
-        runs: Whether more is expected at its end.
-    """
-
-    reader: SessionReader
-    document: ReplayDocument
-    axis: Axis
-    runs: bool
-    extent: Extent
+"""How many times as long as that took it is then left alone."""
 
 
 class ReplayScreen(OwnServices, UpperScreen):
@@ -131,13 +105,13 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.feed: InspectorFeed
         self._totals: Totals | None = None
         self._axis: Axis | None = None
-        self._extent: Extent | None = None
+        self._reading: SessionReading | None = None
+        self._left: Left | None = None
+        self._is_window = False
         self._ticked = clock()
         self._tick_waits = False
         self._sought_share: float | None = None
         self._inspects = False
-        self._changes: list[Change] = []
-        self._seq = 0
         self._digit = 0
         self._renewing = self._again = False
 
@@ -163,17 +137,29 @@ class ReplayScreen(OwnServices, UpperScreen):
     # Reading
 
     async def _open(self) -> None:
+        """Show the first moment as soon as it is read, and go on reading."""
         store = await self.host.library.ready()
         row = await store.read(get, self._session_id)
-        loaded = await self._read(store, row) if row is not None else None
-        if loaded is None:
+        self._renewing = True
+        if row is not None:
+            reading = self._reading = SessionReading(store, row, self._clock, self.shown.setting)
+            async for piece in reading.pieces(self._from):
+                if piece is not None and self.player is None:
+                    await self._begin(piece)
+                elif piece is not None:
+                    await self._show_instead(piece)
+        if self.player is None:
             self.host.notify("This session has no messages to replay", markup=False)
             self.dismiss()
             return
-        self._take(loaded)
+        self._renewed()
+
+    async def _begin(self, piece: Piece) -> None:
+        """Show the first moment, and play on from there."""
+        self._take(piece)
         player = self.player
         assert player is not None
-        start = self.document.timeline.begin_of(self._from) if self._from else None
+        start = self._start()
         player.seek(start if start is not None else player.axis.begin)
         player.playing = True
         self.view.at_end = True
@@ -182,80 +168,43 @@ class ReplayScreen(OwnServices, UpperScreen):
             self._ticked = self._clock()
             self.set_interval(TICK_S, self.tick)
 
-    async def _read(self, store: Store, row: SessionRow) -> Loaded | None:
-        """Read the session whole; None where it has no parts."""
-        found, activity = await store.read(_state, row, self._clock())
-        recording, after = Recording(), None
-        while True:
-            after = await store.read(_add_page, recording, row.id, after)
-            if after is None:
-                break
-            if self.player is None:
-                count = len(recording.skeleton.message_ids)
-                words = f"Reading the session… {count:,} messages"
-                self.header.show([Line([(words, "muted")])])
-        recording.add_queued()
-        await self._read_log(store, row.id)
-        if not await store.read(self._finished, recording, row.id):
-            return None
-        timeline = recording.timeline
-        axis, document = await store.read(lambda db: (
-            Axis(timeline.moments, timeline.writing), self._document_of(db, recording, row)))
-        runs = activity.state in OPEN_STATES
-        return Loaded(SessionReader(store, row), document, axis, runs, found)
+    def _start(self) -> int | None:
+        """Return when the message to begin at came; None without one."""
+        return self.document.timeline.begin_of(self._from) if self._from else None
 
-    async def _read_log(self, store: Store, session_id: str) -> None:
-        """Read what the log has since it was read last."""
-        after: int | None = self._seq
-        while after is not None:
-            changes, after = await store.read(changes_page, session_id, after, PAGE)
-            self._changes += changes
-            self._seq = after or self._seq
-
-    def _finished(self, db: Database, recording: Recording, session_id: str) -> bool:
-        recording.note(self._changes, hidings(db, session_id))
-        return len(recording.finish()) > 0
-
-    def _take(self, loaded: Loaded) -> None:
-        """Show the session as it was read, with the same folds; the moment stays."""
-        self._extent, self._axis = loaded.extent, loaded.axis
-        view, document, before = self.view, loaded.document, self.view.document
+    def _take(self, piece: Piece) -> None:
+        """Show the session as far as it was read, with the same folds; the moment stays."""
+        reading = self._reading
+        assert reading is not None
+        was_window, self._is_window = self._is_window, piece.is_window
+        self._axis, self._left = piece.axis, piece.left
+        view, document, before = self.view, piece.document, self.view.document
         document.folds, document.pages = before.folds, before.pages
         document.turn_like(before)
         at_end = view.at_end
-        self.shown.reader = loaded.reader
+        self.shown.reader = SessionReader(reading.store, reading.row)
         view.show(document)
         view.at_end = at_end
-        axis = loaded.axis.reached(self._clock()) if loaded.runs else loaded.axis
+        axis = piece.axis.reached(self._clock()) if piece.runs else piece.axis
+        growing = piece.left is not None
         if self.player is None:
-            self.player = Player(axis, running=loaded.runs)
+            self.player = Player(axis, running=piece.runs)
+            self.player.growing = growing
         else:
-            self.player.take(axis, running=loaded.runs)
-        self.background(self._read_totals, group="totals")
-
-    def _document_of(
-        self, db: Database, recording: Recording, row: SessionRow
-    ) -> ReplayDocument:
-        setting = self.shown.setting()
-        setting.root, setting.children = row.workspace_root, children(db, row.id)
-        if row.parent_id is not None:
-            setting.parent = title_of(db, row.parent_id) or ""
-        return ReplayDocument(recording, setting)
+            self.player.take(axis, running=piece.runs, growing=growing)
+        if was_window and not piece.is_window:
+            start = self._start()
+            if start is not None and start > self.player.at:
+                self.player.seek(start)
+        if not growing:
+            self.background(self._read_totals, group="totals")
 
     async def _read_totals(self) -> None:
         """Read what the answers used; figures follow the time from then on."""
-        reader, document, prices = self.shown.reader, self.document, price_table()
-        if reader is None:
+        reading, document = self._reading, self.document
+        if reading is None:
             return
-        store, session_id = reader.store, reader.row.id
-        answers: list[Answer] = []
-        after: Keyset | None = None
-        while True:
-            page, after = await store.read(answers_page, session_id, after, PAGE, prices)
-            answers += page
-            if after is None:
-                break
-        totals = await store.read(lambda _db: Totals(document.timeline, answers))
+        totals = await reading.totals(document.recording)
         if document is self.view.document:
             self._totals = totals
             self.update_headings()
@@ -263,7 +212,7 @@ class ReplayScreen(OwnServices, UpperScreen):
                 self.selected.again()
 
     def store_changed(self) -> None:
-        """Read the session again, where it was written to."""
+        """Read what was written of the session."""
         if self.player is None or self._renewing:
             self._again = self.player is not None
             return
@@ -271,25 +220,22 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.background(self._renew, group="renew")
 
     async def _renew(self) -> None:
-        begun = self._clock()
+        begun, reading = self._clock(), self._reading
         try:
-            store = await self.host.library.ready()
-            row = await store.read(get, self._session_id)
-            now = await store.read(extent, self._session_id)
-            if row is not None and now != self._extent:
-                loaded = await self._read(store, row)
-                if loaded is not None:
-                    await self._show_instead(loaded)
+            row = await reading.store.read(get, self._session_id) if reading is not None else None
+            piece = await reading.renewed(row) if reading is not None and row is not None else None
+            if piece is not None:
+                await self._show_instead(piece)
         finally:
             took = max(0, self._clock() - begun) / 1_000
             if self.is_attached:
                 self.set_timer(min(60.0, max(RENEWED_S, RESTS * took)), self._renewed)
 
-    async def _show_instead(self, loaded: Loaded) -> None:
-        """Show the session as it is now, at the same moment and the same lines."""
+    async def _show_instead(self, piece: Piece) -> None:
+        """Show more of the session, or as it is now, at the same moment and the same lines."""
         async with self.placement.moving:
             before = ViewportSnapshot.of(self.view)
-            self._take(loaded)
+            self._take(piece)
             player = self.player
             if player is not None:
                 self.document.show_at(player.at)
@@ -554,7 +500,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         first.runs = [("Replay  ", "fork bold"), *first.runs]
         first.right = self._spent_runs(at)
         self.header.show([first, second])
-        self.bar.show_replay(player, self.document.timeline)
+        self.bar.show_replay(player, self.document.timeline, self._left)
 
     def _spent_runs(self, at: int) -> list[Run]:
         if self._totals is None:
@@ -668,14 +614,3 @@ class ReplayScreen(OwnServices, UpperScreen):
         if child is not None:
             self.open_in_transcript(child.id)
 
-
-def _add_page(
-    db: Database, recording: Recording, session_id: str, after: Keyset | None
-) -> Keyset | None:
-    page, after = timed_page(db, session_id, after, PAGE)
-    recording.add(page)
-    return after
-
-
-def _state(db: Database, row: SessionRow, now: int) -> tuple[Extent, Activity]:
-    return extent(db, row.id), current(db, row, now)

@@ -195,12 +195,18 @@ class Document(Surroundings):
             self._measure_run(start, stop)
 
     def _measure_run(self, start: int, stop: int) -> None:
-        opened = self.run_opened((start, stop))
-        first, last = self.skeleton.first[start], self.skeleton.parts_of(stop).stop
-        for part in range(first, last):
-            self._blocks.drop(self.skeleton.key(part))
-            height = estimate(self.skeleton, part, self.setting) if opened else 0
-            self.heights.set(part, height + 2 if part == first else height)
+        parts, hidden = self._parts_of_run(start, stop), set(
+            self.skeleton.message_ids[start: stop + 1])
+        for key in [key for key in self._blocks if key[0] in hidden]:
+            self._blocks.drop(key)
+        heights = [0] * len(parts)
+        if self.run_opened((start, stop)):
+            heights = [estimate(self.skeleton, part, self.setting) for part in parts]
+        heights[0] += 2
+        self.heights.set_from(parts.start, heights)
+
+    def _parts_of_run(self, start: int, stop: int) -> range:
+        return range(self.skeleton.first[start], self.skeleton.parts_of(stop).stop)
 
     def collapsed(self, part: int) -> bool:
         """Return whether a part takes no line because its run is closed."""
@@ -215,7 +221,11 @@ class Document(Surroundings):
 
     def last_shown(self) -> int:
         """Return the last part that may take lines, 0 where there is none."""
-        return next((p for p in range(len(self) - 1, -1, -1) if self.shows(p)), 0)
+        part = len(self) - 1
+        while part > 0 and not self.shows(part):
+            run = self.run_of(part) if self.collapsed(part) else None
+            part = part - 1 if run is None else self.skeleton.first[run[0]]
+        return max(0, part)
 
     # Layout
 

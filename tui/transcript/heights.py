@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 
 class Heights:
@@ -69,6 +70,18 @@ class Heights:
         while node <= count:
             self._tree[node] += delta
             node += node & -node
+
+    def set_from(self, start: int, heights: Sequence[int]) -> None:
+        """Change the lines of successive parts, of many at once."""
+        if len(heights) * len(self._heights).bit_length() < len(self._heights):
+            for part, height in enumerate(heights, start):
+                self.set(part, height)
+            return
+        self._heights[start: start + len(heights)] = array("i", heights)
+        sums = array("q", accumulate(self._heights, initial=0))
+        self._tree = array("q", [0])
+        self._tree.extend(sums[node] - sums[node & (node - 1)] for node in range(1, len(sums)))
+        self.total = sums[-1]
 
     def above(self, part: int) -> int:
         """Return how many lines are above a part."""

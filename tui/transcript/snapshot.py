@@ -40,12 +40,11 @@ class ViewportSnapshot:
         if not count:
             return cls()
         top, cursor = min(view.scroller.part, count - 1), min(view.cursor, count - 1)
-        after = range(cursor + 1, count)
         selection = view.text_selection
         return cls(
             view.scroller.pending or Spot.of(document, top, view.scroller.line),
             Anchor.of(document, cursor),
-            not any(document.shows(part) for part in after), document.row(cursor),
+            document.last_shown() <= cursor, document.row(cursor),
             selected=None if selection is None else [
                 None if end is None else (end.x, Spot.of(document, *place_of(end.y)))
                 for end in selection],

@@ -1,0 +1,251 @@
+"""Reads a session for its replay: its start at once, the rest in pieces, then what is written.
+
+Pages are read on the store's thread, so that other reads go in between; what takes longer, such
+as settling the times of all that was read, is done beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from store.activity.judgement import Activity, current
+from store.activity.states import OPEN_STATES
+from store.engine.changes import newest
+from store.engine.database import Database
+from store.queries.transcript import Child, Extent, Keyset, children, extent, title_of
+from store.replay.axis import Axis
+from store.replay.log import Change, changes_page, hidings
+from store.replay.reading import (
+    Answer,
+    answers_page,
+    place_before,
+    timed_page,
+    written_since,
+)
+from store.replay.totals import Totals
+from store.rows import SessionRow
+from store.system.clock import Clock
+from tui.replay.document import Recorded, Recording, ReplayDocument
+from tui.state.prices import price_table
+from tui.transcript.item import Setting
+
+if TYPE_CHECKING:
+    from store.store import Store
+
+PAGE = 250
+"""Messages in one read."""
+GROWTH = 3
+"""A piece is shown once so many times as much was read as the one before had."""
+BEFORE, AFTER = 100, 50
+"""Messages around the one to begin at that are read first."""
+
+
+class Left(NamedTuple):
+    """How far the reading is.
+
+    Attributes:
+        done: Messages that were read, of all.
+        of: How many there are.
+        log: Whether only the log is still to be read.
+    """
+
+    done: int
+    of: int
+    log: bool = False
+
+
+class Piece(NamedTuple):
+    """A session as far as it was read.
+
+    Attributes:
+        runs: Whether more is expected at its end.
+        left: How far the reading is; None where all was read.
+        is_window: Whether its start is missing.
+    """
+
+    document: ReplayDocument
+    axis: Axis
+    runs: bool
+    left: Left | None
+    is_window: bool = False
+
+
+class SessionReading:
+    """Reads one session, and later what was written of it."""
+
+    def __init__(
+        self, store: Store, row: SessionRow, clock: Clock, setting: Callable[[], Setting]
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            store: The store.
+            row: The session.
+            clock: Returns the present, epoch ms.
+            setting: Makes the setting of a document.
+        """
+        self.store, self.row = store, row
+        self._clock, self._setting = clock, setting
+        self._recording = Recording()
+        self._extent: Extent | None = None
+        self._noted = 0
+        self._changes: list[Change] = []
+        self._seq = 0
+        self._answers: dict[str, Answer] = {}
+        self._answered: Keyset | None = None
+        """The message behind which answers are still to be read; None where no answer was read."""
+        self._children: list[Child] = []
+        self._parent = ""
+
+    async def pieces(self, around: str | None) -> AsyncIterator[Piece | None]:
+        """Read the session; yields what can be shown of it, at first little, at last all.
+
+        Args:
+            around: The message to begin at; None for the start of the session.
+        """
+        store, session_id = self.store, self.row.id
+        self._noted = await store.read(newest)
+        now, activity = await store.read(_state, self.row, self._clock())
+        self._extent = now
+        self._children, self._parent = await store.read(_links, self.row)
+        of, shown = now.messages, 0
+        if around is not None:
+            window = await store.read(_window, session_id, around)
+            if window is not None:
+                yield await self._piece(window, Left(0, of), is_window=True)
+        after: Keyset | None = None
+        while (after := await store.read(_add_page, self._recording, session_id, after)):
+            done = len(self._recording)
+            if done < of and done >= GROWTH * shown and (
+                    around is None or self._recording.holds(around)):
+                shown = done
+                yield await self._piece(self._recording, Left(done, of))
+        async for done in self._log():
+            if not shown:
+                shown = 1
+                yield await self._piece(self._recording, Left(done, done, log=True))
+        yield await self._piece(
+            self._recording, None, runs=activity.state in OPEN_STATES)
+
+    async def renewed(self, row: SessionRow) -> Piece | None:
+        """Read what was written since; None where nothing was.
+
+        Args:
+            row: The session as it is now.
+        """
+        self.row = row
+        now, activity = await self.store.read(_state, row, self._clock())
+        if now == self._extent:
+            return None
+        known = self._extent.touched if self._extent is not None else 0
+        self._extent = now
+        written = await self.store.read(written_since, row.id, self._noted, known)
+        self._noted = written.seq
+        self._children, self._parent = await self.store.read(_links, row)
+        places = {place for message_id, there in written.places.items()
+                  for place in (there, self._recording.place_of(message_id)) if place is not None}
+        if places:
+            await self._read_from(min(places))
+        if not written.is_sure and not await self._has_all():
+            await self._read_from(None)
+        async for _events in self._log():
+            pass
+        return await self._piece(self._recording, None, runs=activity.state in OPEN_STATES)
+
+    async def _read_from(self, place: Keyset | None) -> None:
+        """Read from the page of a message to the end; None for all."""
+        if place is None:
+            self._recording, after = Recording(), None
+        else:
+            after = self._recording.drop_from([place])
+        self._answered = _earlier(self._answered, after)
+        while (after := await self.store.read(_add_page, self._recording, self.row.id, after)):
+            pass
+
+    async def _has_all(self) -> bool:
+        """Return whether as much was read as there is."""
+        now = await self.store.read(extent, self.row.id)
+        return (len(self._recording), self._recording.parts) == (now.messages, now.parts)
+
+    async def _log(self) -> AsyncIterator[int]:
+        """Read what the log has since it was read last; yields how many changes are known."""
+        after: int | None = self._seq
+        while after is not None:
+            changes, after = await self.store.read(changes_page, self.row.id, after, PAGE)
+            self._changes += changes
+            self._seq = after or self._seq
+            if after is not None:
+                yield len(self._changes)
+
+    async def _piece(
+        self, recording: Recording, left: Left | None, *, runs: bool = False,
+        is_window: bool = False,
+    ) -> Piece | None:
+        """Return what was read as it is shown; None where that has no parts."""
+        changes = self._changes if left is None else []
+        hidden = await self.store.read(hidings, self.row.id) if left is None else []
+        setting = self._setting()
+        setting.root, setting.children = self.row.workspace_root, self._children
+        setting.parent = self._parent
+
+        def made() -> Piece | None:
+            recorded = recording.take(changes, hidden)
+            timeline = recorded.timeline
+            if not len(timeline):
+                return None
+            axis = Axis(timeline.moments, timeline.writing)
+            return Piece(ReplayDocument(recorded, setting), axis, runs, left, is_window)
+
+        return await asyncio.to_thread(made)
+
+    async def totals(self, recorded: Recorded) -> Totals:
+        """Read what the answers used that were written since it was called last."""
+        prices, begin = price_table(), self._answered
+        last = after = begin
+        while True:
+            page, after = await self.store.read(
+                answers_page, self.row.id, after, PAGE, prices)
+            self._answers.update((answer.message_id, answer) for answer in page)
+            if after is None:
+                break
+            last = after
+        if self._answered == begin:
+            self._answered = last
+        answers = list(self._answers.values())
+        return await asyncio.to_thread(Totals, recorded.timeline, answers)
+
+
+def _earlier(one: Keyset | None, other: Keyset | None) -> Keyset | None:
+    """Return the earlier of two places; None, the start, where one is or they do not compare."""
+    if one is None or other is None or not (isinstance(one[0], int) and isinstance(other[0], int)):
+        return None
+    return min(one, other)
+
+
+def _add_page(
+    db: Database, recording: Recording, session_id: str, after: Keyset | None
+) -> Keyset | None:
+    page, after = timed_page(db, session_id, after, PAGE)
+    recording.add(page, after)
+    return after
+
+
+def _window(db: Database, session_id: str, message_id: str) -> Recording | None:
+    """Return what is around a message; None where that begins with the session."""
+    after = place_before(db, session_id, message_id, BEFORE)
+    if after is None:
+        return None
+    recording = Recording()
+    recording.add(timed_page(db, session_id, after, BEFORE + AFTER)[0])
+    return recording
+
+
+def _state(db: Database, row: SessionRow, now: int) -> tuple[Extent, Activity]:
+    return extent(db, row.id), current(db, row, now)
+
+
+def _links(db: Database, row: SessionRow) -> tuple[list[Child], str]:
+    parent = title_of(db, row.parent_id) if row.parent_id is not None else None
+    return children(db, row.id), parent or ""
