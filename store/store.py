@@ -141,7 +141,7 @@ class Store(AsyncDatabase):
         from store.engine.database import SERVERS
 
         file = await asyncio.to_thread(_file_of, path, create=create)
-        if file in SERVERS:
+        if str(file) in SERVERS:
             return await super().open(file, clock=clock, read_only=read_only)
         if not create and not file.exists() and file.parent.exists():
             raise StoreError(

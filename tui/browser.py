@@ -155,8 +155,8 @@ def _run(
     from store.activity.judgement import leave_to_watcher
     from tui.state.view_state import remembered_state
 
-    leave_to_watcher(library.path)
-    state = remembered_state(library.path, given.ui if given is not None else None)
+    leave_to_watcher(library.database.place)
+    state = remembered_state(library.database.place, given.ui if given is not None else None)
     begun = None
     if not in_page:
         from tui.start.begin import begin
@@ -190,9 +190,9 @@ def _given_settings() -> Settings | None:
 
     Most people have none, and their first rows do not wait for the declarations.
     """
-    from store.system.locations import config_path
+    from store.system.locations import config_file
 
-    if not os.path.lexists(config_path()):
+    if not os.path.lexists(config_file()):
         return None
     from store.config import quick_config
 

@@ -11,8 +11,8 @@ this order: the process or lock, how the last turn ended, and the age of the las
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from store.activity.states import (
     ALIVE,
@@ -30,6 +30,7 @@ from store.text.stored_json import array_of, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from store.activity.states import ActivityFrom, ActivityState
@@ -208,18 +209,19 @@ def judged_all(
     return found
 
 
-_left_to_watchers: set[Path] = set()
+_left_to_watchers: set[str] = set()
+"""By ``Database.place``."""
 
 
-def leave_to_watcher(path: Path, *, left: bool = True) -> None:
+def leave_to_watcher(path: str | Path, *, left: bool = True) -> None:
     """Set whether this process leaves the search for a library's processes to a watcher.
 
     The app does so: it draws its first rows before its watcher runs, and a search is slower.
     """
     if left:
-        _left_to_watchers.add(path)
+        _left_to_watchers.add(os.fspath(path))
     else:
-        _left_to_watchers.discard(path)
+        _left_to_watchers.discard(os.fspath(path))
 
 
 def _asked_for(
@@ -227,7 +229,7 @@ def _asked_for(
 ) -> Iterator[Known]:
     """Yield sessions with their processes, searched for where no watcher has done so."""
     imported = [one for one in known if one.imported and _is_unwatched(one)]
-    if db.form.name != "own" or not imported or db.path in _left_to_watchers:
+    if db.form.name != "own" or not imported or db.place in _left_to_watchers:
         return
     from store.activity import presence  # imports all sources; not needed for a list's first rows
 

@@ -32,7 +32,6 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from store.engine.companions import Signature, beside, copy_aside, signature, size_of
 from store.errors import StoreError
@@ -40,6 +39,8 @@ from store.system.records import NamedTuple, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from store.engine.companions import Way
 
 MAGIC = b"SQLite format 3\0"
@@ -64,14 +65,14 @@ class Header(NamedTuple):
     promised_bytes: int
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: str | Path) -> Header:
     """Return the header of a SQLite database file.
 
     Raises:
         StoreError: It is not one; the message says what it is and what to do.
     """
     try:
-        status = path.stat()
+        status = os.stat(path)
     except FileNotFoundError:
         raise StoreError(
             f"{path} does not exist; name a store that does, or let `backscroll sync` make one"
@@ -100,10 +101,10 @@ then consider itself the last user and delete the ``-wal`` that is still in use.
 """
 
 
-def _start_of(path: Path, inode: tuple[int, int]) -> bytes:
+def _start_of(path: str | Path, inode: tuple[int, int]) -> bytes:
     """Return the first 100 bytes of a file, without dropping a lock on it."""
     if not hasattr(os, "pread"):
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             return file.read(_HEADER_BYTES)
     known = _held.get(inode)
     if known is not None:
@@ -118,7 +119,7 @@ def _start_of(path: Path, inode: tuple[int, int]) -> bytes:
     return start
 
 
-def _parse_header(path: Path, start: bytes, size: int) -> Header:
+def _parse_header(path: str | Path, start: bytes, size: int) -> Header:
     if not start:
         raise StoreError(
             f"{path} is an empty file, not a store; delete it, or let `backscroll sync --store`"
@@ -147,15 +148,15 @@ def _is_text(start: bytes) -> bool:
     return b"\0" not in start and not any(byte < 9 for byte in start)
 
 
-def damaged(path: Path, how: str) -> str:
+def damaged(path: str | Path, how: str) -> str:
     """Return the error message for a damaged database."""
     return (
         f"{path} is a damaged SQLite file ({how}); restore a backup, or save what it still"
-        f" has with `sqlite3 {path.name} .recover`"
+        f" has with `sqlite3 {os.path.basename(path)} .recover`"
     )
 
 
-def choose_way(path: Path, header: Header, *, ours: bool) -> Way:
+def choose_way(path: str | Path, header: Header, *, ours: bool) -> Way:
     """Return how to open a file for reading, by the files on disk (see the module).
 
     Args:
@@ -163,10 +164,10 @@ def choose_way(path: Path, header: Header, *, ours: bool) -> Way:
         header: Its header.
         ours: Whether it is a library file.
     """
-    wal, shm = size_of(beside(path, "-wal")), size_of(beside(path, "-shm"))
+    wal, shm = size_of(f"{path}-wal"), size_of(f"{path}-shm")
     if not header.wal or (wal >= 0 and shm >= 0):
         return "live"
-    if ours and os.access(path.parent, os.W_OK):
+    if ours and os.access(os.path.dirname(path), os.W_OK):
         return "live"
     return "copy" if wal > 0 else "immutable"
 
@@ -184,7 +185,7 @@ class Opened:
             its own.
     """
 
-    path: Path
+    path: str
     connection: sqlite3.Connection
     way: Way
     signature: Signature
@@ -203,21 +204,21 @@ class Opened:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-def _leave_as_last(path: Path) -> None:
+def _leave_as_last(path: str) -> None:
     """Have SQLite delete an empty ``-wal``, as it does when the last connection closes.
 
     A read-only connection cannot do this. If another program has opened the database
     meanwhile, this connection is not the last and SQLite changes nothing.
     """
     with contextlib.suppress(sqlite3.Error):
-        last = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0)
+        last = sqlite3.connect(f"{_uri(path)}?mode=rw", uri=True, timeout=0)
         try:
             last.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         finally:
             last.close()
 
 
-def connect(path: Path, parameters: str) -> sqlite3.Connection:
+def connect(path: str | Path, parameters: str) -> sqlite3.Connection:
     """Return a connection: autocommit, usable on any thread, tolerant of invalid UTF-8.
 
     Args:
@@ -225,7 +226,7 @@ def connect(path: Path, parameters: str) -> sqlite3.Connection:
         parameters: URI parameters, such as ``mode=ro``.
     """
     connection = sqlite3.connect(
-        f"{path.as_uri()}?{parameters}",
+        f"{_uri(path)}?{parameters}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,
@@ -236,12 +237,21 @@ def connect(path: Path, parameters: str) -> sqlite3.Connection:
     return connection
 
 
+_OF_URIS = frozenset(b"-./0123456789_abcdefghijklmnopqrstuvwxyz~ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def _uri(path: str | Path) -> str:
+    """Return an absolute path as a URI."""
+    return "file://" + "".join(
+        chr(byte) if byte in _OF_URIS else f"%{byte:02X}" for byte in os.fsencode(path))
+
+
 def _casefold(value: object) -> str | None:
     return None if value is None else str(value).casefold()
 
 
 def open_for_reading(
-    path: Path, header: Header, *, ours: bool, prepare: Callable[[sqlite3.Connection], None]
+    path: str | Path, header: Header, *, ours: bool, prepare: Callable[[sqlite3.Connection], None]
 ) -> Opened:
     """Return a read connection that leaves no files beside the database.
 
@@ -256,6 +266,7 @@ def open_for_reading(
         sqlite3.Error: The file cannot be opened in any way.
         StoreError: The file kept changing while it was copied.
     """
+    path = os.fspath(path)
     wal = _identity(beside(path, "-wal"))
     way = choose_way(path, header, ours=ours)
     try:
@@ -272,7 +283,7 @@ def open_for_reading(
         return opened
 
 
-def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> Opened:
+def _open_by(way: Way, path: str, prepare: Callable[[sqlite3.Connection], None]) -> Opened:
     """Open a file in the given way, or as a private copy if that fails."""
     sign = signature(path, way)
     if way != "copy":
@@ -289,7 +300,7 @@ def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]
                 raise
     sign, scratch = copy_aside(path)
     try:
-        connection = connect(scratch / path.name, "mode=rw")
+        connection = connect(scratch / os.path.basename(path), "mode=rw")
         opened = Opened(path, connection, "copy", sign, scratch)
     except BaseException:
         import shutil
@@ -304,16 +315,16 @@ def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]
     return opened
 
 
-def _identity(path: Path) -> tuple[int, ...]:
+def _identity(path: str) -> tuple[int, ...]:
     """Return inode, size and change time of a file; () if it is missing."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return ()
     return (status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def _made_since(wal: Path, before: tuple[int, ...]) -> bool:
+def _made_since(wal: str, before: tuple[int, ...]) -> bool:
     """Return whether there is an empty ``-wal`` that is not the earlier one."""
     return size_of(wal) == 0 and _identity(wal) != before
 

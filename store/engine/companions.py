@@ -1,15 +1,20 @@
-"""Files beside a database: their paths, change signatures and private copies."""
+"""Files beside a database: their paths, change signatures and private copies.
+
+Paths are taken as text, too: the first rows of a list are read before ``pathlib`` is imported.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from store.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from pathlib import Path
+    from typing import Literal, TypeVar
+
+    File = TypeVar("File", str, Path)
 
     Way = Literal["live", "immutable", "copy"]
     """How a database is opened for reading; ``store.engine.access`` describes each."""
@@ -19,33 +24,33 @@ Signature = tuple[int, ...]
 _COPY_ATTEMPTS = 5
 
 
-def beside(path: Path, ending: str) -> Path:
+def beside(path: File, ending: str) -> File:
     """Return the path of a file that SQLite keeps beside a database, such as ``-wal``."""
-    return path.with_name(path.name + ending)
+    return type(path)(f"{path}{ending}")
 
 
-def size_of(path: Path) -> int:
+def size_of(path: str | Path) -> int:
     """Return a file's size in bytes; -1 if it is missing."""
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size
     except OSError:
         return -1
 
 
-def signature(path: Path, way: Way) -> Signature:
+def signature(path: str | Path, way: Way) -> Signature:
     """Return values that change when a file must be opened again for reading.
 
     A ``live`` connection sees every write, so only replacing the file or its ``-wal`` changes
     its signature. Empty if the file cannot be examined.
     """
     try:
-        main = path.stat()
+        main = os.stat(path)
         if way == "live":
-            return (main.st_dev, main.st_ino, inode(beside(path, "-wal")))
+            return (main.st_dev, main.st_ino, inode(f"{path}-wal"))
         signs = [main.st_dev, main.st_ino, main.st_size, main.st_mtime_ns]
         for ending in ("-wal", "-journal"):
             try:
-                status = beside(path, ending).stat()
+                status = os.stat(f"{path}{ending}")
             except FileNotFoundError:
                 signs += [-1, -1]
             else:
@@ -68,7 +73,7 @@ def same_file(one: Signature, other: Signature) -> bool:
     return one[:2] == other[:2]
 
 
-def copy_aside(path: Path) -> tuple[Signature, Path]:
+def copy_aside(file: str | Path) -> tuple[Signature, Path]:
     """Copy a database with its ``-wal`` or ``-journal`` into a private folder.
 
     Returns:
@@ -80,9 +85,11 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
     # Imported here, as the first rows of a list are read from the file itself.
     import shutil
     import tempfile
+    from pathlib import Path
 
     from store.system.locations import private_folder, scratch_dir
 
+    path = Path(file)
     copies = private_folder(scratch_dir() / "copies")
     _sweep(copies)
     scratch = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=copies))

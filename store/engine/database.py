@@ -13,7 +13,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
-from pathlib import Path
 
 from store.engine import schema
 from store.engine.access import (
@@ -28,11 +27,12 @@ from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, detect_form
 from store.engine.transactions import explained, is_full, transaction
 from store.errors import BackscrollError, Refused, StoreError
-from store.system.paths import real_path
+from store.system.paths import real_path, resolved
 from store.system.records import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Concatenate, ParamSpec, TypeVar
 
     from store.engine.connection import Connection
@@ -46,8 +46,8 @@ __all__ = ["Database", "Form", "detect_form", "in_transaction", "open_database"]
 
 
 READING = "opened read only"
-SERVERS: dict[Path, Callable[..., Database]] = {}
-"""By ``Database.path``, what opens a store on a server that this process has opened before."""
+SERVERS: dict[str, Callable[..., Database]] = {}
+"""By ``Database.place``, what opens a store on a server that this process has opened before."""
 
 
 @record
@@ -55,8 +55,8 @@ class Database:
     """An open connection with the form of its file, or of its database on a server.
 
     Attributes:
-        path: The file. Of a server, a place in our data folder without a file, beside which
-            lies what is kept here for the store.
+        place: Absolute path of the file. Of a server, a place in our data folder without a
+            file, beside which lies what is kept here for the store.
         read_only: Why this connection cannot write, or None if it can.
         file_read_only: Why the file cannot be written at all, or None.
         opened: How it was opened for reading; None for a writing connection.
@@ -65,7 +65,7 @@ class Database:
         server: The URL of a store on a server; None for a file.
     """
 
-    path: Path
+    place: str
     connection: Connection
     form: Form
     read_only: str | None = None
@@ -76,6 +76,13 @@ class Database:
     server: ServerUrl | None = None
 
     @property
+    def path(self) -> Path:
+        """The ``place`` as a path; the first rows are read without ``pathlib``."""
+        from pathlib import Path
+
+        return Path(self.place)
+
+    @property
     def sql(self) -> Dialect:
         """The words of its engine."""
         return self.form.sql
@@ -83,7 +90,7 @@ class Database:
     @property
     def name(self) -> str:
         """What it is called in messages: its path, or its URL without the password."""
-        return str(self.path if self.server is None else self.server)
+        return self.place if self.server is None else str(self.server)
 
     @property
     def json(self) -> Connection:
@@ -126,7 +133,7 @@ class Database:
     def _written_now(self) -> Signature:
         """Return the file's current signature; () if it cannot be examined."""
         try:
-            main = os.stat(self.path)
+            main = os.stat(self.place)
             return (main.st_dev, main.st_ino, inode(self.wal))
         except OSError:
             return ()
@@ -166,7 +173,7 @@ def in_transaction(
         return change(database, *args, **kwargs)
 
 
-def open_database(path: Path, *, create: bool = False, write: bool = True) -> Database:
+def open_database(path: str | Path, *, create: bool = False, write: bool = True) -> Database:
     """Return an open store file.
 
     A file of a newer version, or one without write permission, is opened read only even with
@@ -180,7 +187,7 @@ def open_database(path: Path, *, create: bool = False, write: bool = True) -> Da
     Raises:
         StoreError: The file is missing or not a store; the message says which and what to do.
     """
-    path = path.absolute()
+    path = os.path.join(os.getcwd(), path)
     if path in SERVERS:
         return SERVERS[path](create=create, write=write)
     try:
@@ -198,8 +205,8 @@ def open_database(path: Path, *, create: bool = False, write: bool = True) -> Da
         raise explained(error, path) from error
 
 
-def _open_reading(path: Path, header: Header) -> Database:
-    real = real_path(path)
+def _open_reading(path: str, header: Header) -> Database:
+    real = resolved(path)
     _refuse_truncated(path, header)
     forms: list[Form] = []
     damage: list[str] = []
@@ -229,22 +236,21 @@ def _open_reading(path: Path, header: Header) -> Database:
         if odd := not_ordinary(opened.connection):
             reason = f"{', '.join(odd)} of {path}: not an ordinary table, so the file is {READING}"
             opened.close()
-            opened = open_rebuilt(real)
+            opened = open_rebuilt(real_path(path))
             schema.apply_pragmas(opened.connection)
     if opened.no_space and reason is None:
         reason = f"{_no_space(path)}, so it is {READING}; free some space to change it"
     return Database(path, opened.connection, form, reason or READING, reason, opened)
 
 
-def _open_writing(path: Path) -> Database:
-    connection = connect(real_path(path), "mode=rw")
+def _open_writing(path: str) -> Database:
+    connection = connect(resolved(path), "mode=rw")
     try:
         schema.apply_pragmas(connection)
         form = detect_form(connection, path)
-        real = real_path(path)
+        real = resolved(path)
         return Database(
-            path, connection, form, written_as=signature(real, "live"),
-            wal=str(beside(real, "-wal")),
+            path, connection, form, written_as=signature(real, "live"), wal=beside(real, "-wal"),
         )
     except BaseException:
         connection.close()
@@ -253,7 +259,7 @@ def _open_writing(path: Path) -> Database:
 
 def _bring_up_to_date(database: Database, header: Header) -> Database:
     """Migrate a library file of an older version after a backup of it, and open it again."""
-    path = database.path
+    path = database.place
     version = database.form.version
     if database.file_read_only:
         database.close()
@@ -298,13 +304,13 @@ def _back_up(database: Database) -> None:
             wanted=lambda made: made.version == version)
     except BackscrollError as error:
         raise StoreError(
-            f"{database.path} has the older version {version} and is not migrated, as no backup of"
+            f"{database.place} has the older version {version} and is not migrated, as no backup of"
             f" it can be made: {error}"
         ) from error
 
 
-def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> None:
-    connection = connect(real_path(path), "mode=rw")
+def _on_connection(path: str, work: Callable[[sqlite3.Connection], None]) -> None:
+    connection = connect(resolved(path), "mode=rw")
     try:
         schema.apply_pragmas(connection)
         work(connection)
@@ -312,12 +318,12 @@ def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> No
         connection.close()
 
 
-def _create(path: Path) -> None:
+def _create(path: str) -> None:
     """Create a library if the file is missing, empty, or a SQLite file without tables."""
     try:
-        if not path.exists():
+        if not os.path.exists(path):
             _make(real_path(path))
-        if path.is_file() and path.stat().st_size == 0:
+        if os.path.isfile(path) and os.stat(path).st_size == 0:
             _on_connection(path, schema.migrate)
             return
     except OSError as error:
@@ -354,8 +360,8 @@ def _migrate_if_bare(connection: sqlite3.Connection) -> None:
         schema.migrate(connection)
 
 
-def _refuse_truncated(path: Path, header: Header) -> None:
-    real = real_path(path)
+def _refuse_truncated(path: str, header: Header) -> None:
+    real = resolved(path)
     if any(size_of(beside(real, ending)) > 0 for ending in ("-wal", "-journal")):
         return
     size = size_of(real)
@@ -363,7 +369,7 @@ def _refuse_truncated(path: Path, header: Header) -> None:
         raise StoreError(damaged(path, f"cut off: {size} of {header.promised_bytes} bytes"))
 
 
-def _why_read_only(path: Path, form: Form) -> str | None:
+def _why_read_only(path: str, form: Form) -> str | None:
     if form.is_newer:
         newer = "a newer Backscroll" if form.name == "own" else "a newer Grida"
         return (
@@ -373,12 +379,12 @@ def _why_read_only(path: Path, form: Form) -> str | None:
         )
     if not os.access(path, os.W_OK):
         return f"{path} is not writable, so it is opened read only"
-    if not os.access(real_path(path).parent, os.W_OK):
+    if not os.access(os.path.dirname(resolved(path)), os.W_OK):
         return f"the folder of {path} is not writable, so it is opened read only"
     return None
 
 
-def cannot_be_made(path: Path, error: OSError) -> str:
+def cannot_be_made(path: str | Path, error: OSError) -> str:
     """Return the error message for a store that cannot be created."""
     return (
         f"{path} cannot be created: {error.strerror or error}; name a place that you may write to"
@@ -386,7 +392,7 @@ def cannot_be_made(path: Path, error: OSError) -> str:
     )
 
 
-def _no_space(path: Path) -> str:
+def _no_space(path: str) -> str:
     if is_full(path):
         return f"the disk of {path} is full"
     return f"SQLite cannot create its files beside {path}"

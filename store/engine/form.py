@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 from store.conversation.turns import NO_TURN
@@ -15,6 +14,7 @@ from store.system.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Literal
 
     FormName = Literal["own", "contract", "grida"]
@@ -132,7 +132,7 @@ class Form(NamedTuple):
         )
 
 
-def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
+def detect_form(connection: sqlite3.Connection, path: str | Path) -> Form:
     """Return the form of an open file.
 
     Raises:
@@ -160,7 +160,7 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
     return Form(name, version, title, hidden, columns)
 
 
-def _own_form(connection: sqlite3.Connection, path: Path) -> Form:
+def _own_form(connection: sqlite3.Connection, path: str | Path) -> Form:
     """Return the form of a library file, whose columns are known."""
     columns = schema.REQUIRED_COLUMNS
     found = connection.execute(
@@ -174,7 +174,7 @@ def _own_form(connection: sqlite3.Connection, path: Path) -> Form:
 
 
 def _require_tables(
-    connection: sqlite3.Connection, path: Path, columns: Mapping[str, tuple[str, ...]]
+    connection: sqlite3.Connection, path: str | Path, columns: Mapping[str, tuple[str, ...]]
 ) -> None:
     missing = [table for table, names in columns.items() if not names]
     if not missing:

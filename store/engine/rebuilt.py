@@ -68,7 +68,7 @@ def open_rebuilt(path: Path) -> Opened:
         except BaseException:
             connection.close()
             raise
-        return Opened(path, connection, "copy", sign, scratch)
+        return Opened(str(path), connection, "copy", sign, scratch)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -61,7 +61,7 @@ class Sidecar:
         Raises:
             StoreError: The store is missing, or no SQLite file.
         """
-        if store in SERVERS:
+        if str(store) in SERVERS:
             private_folder(store.parent)
             return beside(store, self.suffix)
         real = real_path(store)
@@ -238,7 +238,7 @@ def _acquired(lock: int, stop: Stop, standing_by: Callable[[], None]) -> bool:
 
 def store_identity(store: Path) -> str:
     """Return what another file at the same place differs in."""
-    if store in SERVERS:
+    if str(store) in SERVERS:
         return store.name
     status = os.stat(store)
     return f"{status.st_dev} {status.st_ino}"

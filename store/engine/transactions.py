@@ -7,17 +7,19 @@ says what to do.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from store.engine.access import damaged
 from store.errors import Refused, StoreError
-from store.system.paths import real_path
+from store.system.paths import resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from store.engine.connection import Connection
 
 POLL_S = 0.1
@@ -39,7 +41,7 @@ _READ_FAILED = {
 
 @contextlib.contextmanager
 def transaction(
-    connection: Connection, path: Path | None = None, *, wait_s: float = 0.0
+    connection: Connection, path: str | Path | None = None, *, wait_s: float = 0.0
 ) -> Iterator[None]:
     """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
 
@@ -91,7 +93,7 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and primary_code(error) in _LOCKED
 
 
-def for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exception:
+def for_user(error: sqlite3.Error, path: str | Path, *, writing: bool = False) -> Exception:
     """Return the exception to raise instead of a SQLite error.
 
     Args:
@@ -109,7 +111,7 @@ def for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exce
     return Refused(str(found)) if writing and code not in _LASTING else found
 
 
-def explained(error: sqlite3.Error, path: Path) -> StoreError:
+def explained(error: sqlite3.Error, path: str | Path) -> StoreError:
     """Return an error with one line for users: what is wrong with the file, and what to do."""
     if (of_server := getattr(error, "for_user", None)) is not None:
         return StoreError(of_server)
@@ -136,11 +138,11 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
     return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
 
 
-def is_full(path: Path) -> bool:
+def is_full(path: str | Path) -> bool:
     """Return whether a file's disk has no room for a page and SQLite's index of it."""
     import shutil
 
     try:
-        return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
+        return shutil.disk_usage(os.path.dirname(resolved(path))).free < _LEAST_FREE
     except OSError:
         return False

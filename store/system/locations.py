@@ -10,6 +10,8 @@ import os
 import stat
 import sys
 
+from store.system.paths import resolved
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +76,15 @@ VIEW_NAME = "view-{}.json"
 """Name of what is remembered of a store, by its number."""
 
 
+def view_file(store: str | Path) -> str:
+    """Return the file of what is remembered of a store.
+
+    Args:
+        store: Path of the store's file.
+    """
+    return os.path.join(folder_name("state"), VIEW_NAME.format(file_number(resolved(store))))
+
+
 def last_screens() -> str:
     """Return the folder of the pictures of last screens, which hold texts of sessions."""
     return os.path.join(folder_name("state"), "screens")
@@ -90,8 +101,13 @@ def file_number(path: str) -> str:
     return f"{crc32(os.fsencode(path)):08x}"
 
 
-def library_path() -> Path:
+def library_file() -> str:
     """Return the path of the user's library, the default store."""
+    return os.path.join(folder_name("data"), LIBRARY)
+
+
+def library_path() -> Path:
+    """Return the result of ``library_file`` as a ``Path``."""
     return data_dir() / LIBRARY
 
 
@@ -100,8 +116,13 @@ def log_path() -> Path:
     return state_dir() / "backscroll.log"
 
 
-def config_path() -> Path:
+def config_file() -> str:
     """Return the path of the configuration file."""
+    return os.path.join(folder_name("config"), CONFIG)
+
+
+def config_path() -> Path:
+    """Return the result of ``config_file`` as a ``Path``."""
     return config_dir() / CONFIG
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import time
+from functools import lru_cache
 
 from store.text.neutral import neutral_line
 
-_DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")
-_VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+_DATED = r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$"
+_VERSION = r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)"
 
 
 def tokens(count: int) -> str:
@@ -96,5 +100,13 @@ def model(name: str | None) -> str:
     """Return a model's id without its vendor's prefix and its date; "" where none is known."""
     if not name or name == "unknown":
         return ""
-    short = _DATED.sub("", neutral_line(name, 100).rpartition("/")[2])
-    return _VERSION.sub(r"\1.\2", short.removeprefix("claude-"))
+    dated, version = _patterns()
+    short = dated.sub("", neutral_line(name, 100).rpartition("/")[2])
+    return version.sub(r"\1.\2", short.removeprefix("claude-"))
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    import re  # The first rows, which have no model, are drawn without.
+
+    return re.compile(_DATED), re.compile(_VERSION)

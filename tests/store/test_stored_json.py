@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from store.engine.values import decoded
-from store.text.stored_json import MOST_LEVELS, DamagedJson, loads, readable_json
+from store.text.stored_json import MOST_LEVELS, DamagedJson, array_of, loads, readable_json
 
 
 def nested(levels: int, mark: str = "[]") -> str:
@@ -50,3 +51,14 @@ def test_no_json_is_damaged(text: str | bytes) -> None:
 def test_the_damage_is_named() -> None:
     with pytest.raises(DamagedJson, match=f"^nested deeper than {MOST_LEVELS} levels$"):
         loads(nested(5000))
+
+
+@pytest.mark.parametrize("given", [
+    [], [3, -1], ["a", ""], ["01J-x_y", 7], ['"', "b"], ["\\"], ["\x7f", "\n"], ["ü", "\u2028"],
+])
+def test_an_array_is_the_same_with_and_without_the_faster_library(
+    given: list[str | int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert json.loads(array_of(given)) == given
+    monkeypatch.delitem(sys.modules, "orjson", raising=False)
+    assert json.loads(array_of(given)) == given

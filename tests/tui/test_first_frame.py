@@ -311,7 +311,7 @@ main(["--store", sys.argv[1]])
 """
 HEAVY = (
     "textual", "rich", "pydantic", "aiosqlite", "asyncio", "inspect", "dataclasses", "orjson",
-    "typing",
+    "typing", "pathlib", "urllib",
     "platformdirs", "tempfile", "shutil", "subprocess", "logging", "tomllib", "hashlib", "ssl",
     "store.store", "store.language", "store.search", "store.sync", "store.sources", "tui.keys",
     "tui.app",

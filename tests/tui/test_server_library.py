@@ -52,7 +52,8 @@ async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) 
         Database(postgres, name).execute,
         f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA backscroll TO {role};"
         f" GRANT SELECT ON ALL TABLES IN SCHEMA public, backscroll TO {role}")
-    library = Library.open(url.replace("postgres@", f"{role}@", 1), "team", clock=lambda: NOW)
+    library = Library.open_server(
+        url.replace("postgres@", f"{role}@", 1), "team", clock=lambda: NOW)
     app = BackscrollApp(library, Settings(), poll_ms=50)
     async with app.run_test(size=(140, 40)) as pilot:
         await settled(app, pilot)
@@ -93,7 +94,7 @@ def test_a_reason_keeps_the_letters_of_a_url(reason: str, shown: str) -> None:
 async def test_a_server_that_is_gone_is_shown_until_it_is_back(
     postgres: Server, url: str
 ) -> None:
-    app = BackscrollApp(Library.open(url, "team"), Settings(), poll_ms=20)
+    app = BackscrollApp(Library.open_server(url, "team"), Settings(), poll_ms=20)
     async with app.run_test(size=(160, 40)) as pilot:
         await settled(app, pilot)
         assert "1 session" in line(app, TopLine)

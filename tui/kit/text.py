@@ -7,11 +7,14 @@ as it was, and it is linear in the length of any text.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from store.text.neutral import STAND_IN, is_plain, neutral
 from tui.kit.glyphs import ASCII, ascii_only, glyphs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 TAB_COLUMNS = 4
 _WIDTH_CHANGERS = (
@@ -42,7 +45,8 @@ def clean(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    # Compiled when a text has more than plain characters.
+    import re  # Loaded and compiled when a text has more than plain characters.
+
     return re.compile(_WIDTH_CHANGERS), re.compile(_UNSETTLED)
 
 
@@ -67,6 +71,8 @@ def guarded(text: str) -> str:
 
     The last guard, for what was drawn without ``clean``; what went through that stays as it is.
     """
+    import re
+
     shown = clean(text).replace("\n", "\u240a")
     if glyphs() is ASCII and not shown.isascii():
         from rich.cells import cell_len

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
 
 from store.engine.access import read_header
 from store.engine.database import open_database
 from store.engine.schema import APPLICATION_ID, CURRENT_VERSION
 from store.errors import StoreError
 from store.queries.listing import has_sessions
-from store.system.locations import library_path, private_folder, scratch_dir
-from store.system.paths import expanded
-from store.system.processes import is_alive
+from store.system.locations import library_file, private_folder, scratch_dir
+from store.system.paths import expanded, expanded_name
 from store.text.figures import home_path
 from tui.state.library import Library
 from tui.state.limits import NO_LIMITS, Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from store.engine.opening import Target as OpeningTarget
     from store.engine.server_url import Root, ServerUrl
 
@@ -53,9 +53,9 @@ def _refuse_to_make(target: str | None, store: str | None) -> None:
     Raises:
         StoreError: It is one.
     """
-    own = library_path()
+    own = library_file()
     if target is not None and expanded(target).is_file():
-        path = expanded(target)
+        path = expanded_name(target)
     elif target is not None and not expanded(target).is_dir():
         return
     else:
@@ -65,7 +65,7 @@ def _refuse_to_make(target: str | None, store: str | None) -> None:
         if target is not None and _source_of(expanded(target)) is not None:
             return
     first = "start backscroll once without --read-only to make it"
-    if not path.exists():
+    if not os.path.exists(path):
         if path == own:
             raise StoreError(f"there is no library yet at {path}; {first}")
         return
@@ -97,11 +97,11 @@ def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -
     if store is not None:
         url = _server_of(store)
         if url is not None:
-            return Library.open(store, str(url))
+            return Library.open_server(store, str(url))
         path = _store_path(store)
-        return Library.open(path, path.name)
-    path = library_path()
-    if makes and not path.exists():
+        return Library.open(path, os.path.basename(path))
+    path = library_file()
+    if makes and not os.path.exists(path):
         return _first_time(path)
     library = Library.open(path, "library")
     if makes and not has_sessions(library.database):
@@ -119,14 +119,14 @@ def _server_of(store: str) -> ServerUrl | None:
     return url
 
 
-def _store_path(store: str) -> Path:
+def _store_path(store: str) -> str:
     """Return the file that a store's name means."""
     if _server_of(store) is not None:
         raise StoreError(str(import_module("store.engine.opening").NO_SERVER_STORE))
-    return expanded(store)
+    return expanded_name(store)
 
 
-def is_empty(path: Path) -> bool:
+def is_empty(path: str | Path) -> bool:
     """Say whether a store has no session."""
     database = open_database(path, write=False)
     try:
@@ -137,6 +137,8 @@ def is_empty(path: Path) -> bool:
 
 def found_sources() -> tuple[list[Root], list[Root]]:
     """Return where agents' sessions may be: servers and folders that exist, and all of them."""
+    from pathlib import Path
+
     registry, places = import_module("store.sources.registry"), import_module("store.sync.roots")
     home = Path.home()
     roots: list[Root] = [
@@ -146,7 +148,7 @@ def found_sources() -> tuple[list[Root], list[Root]]:
     return [root for root in roots if places.may_be_there(root)], roots
 
 
-def _first_time(path: Path) -> Library:
+def _first_time(path: str) -> Library:
     """Open a new library when there is anything to sync, else the demo."""
     existing, looked = found_sources()
     if existing:
@@ -154,7 +156,7 @@ def _first_time(path: Path) -> Library:
     return demo_library(f"No agent sessions found in {_names(looked)}; showing the demo")
 
 
-def _new_library(path: Path) -> Library:
+def _new_library(path: str) -> Library:
     """Make a library that the first sync fills, and say what it will keep."""
     open_database(path, create=True).close()
     library = Library.open(path, "library")
@@ -194,6 +196,8 @@ def demo_library(headline: str | None) -> Library:
 
 def _alive(path: Path) -> bool:
     """Say whether the process that made a demo store still runs."""
+    from store.system.processes import is_alive
+
     number = path.name.removeprefix("demo-").partition(".")[0]
     if not number.isdigit():
         return False
@@ -228,7 +232,9 @@ def _open_target(target: str, store: str | None) -> Library:
     opening = import_module("store.engine.opening")
     found = opening.recognise(target)
     if found.is_store:
-        library = Library.open(found.path or target, found.path.name if found.path else "")
+        library = (
+            Library.open(found.path, found.path.name) if found.path
+            else Library.open_server(target, ""))
         library.name = library.name or library.database.name
         library.notice = found.message
         return library
@@ -237,7 +243,7 @@ def _open_target(target: str, store: str | None) -> Library:
     if found.kind in ("folder", "other") and (source := _source_of(found.path)):
         return _opened_source(source)
     if found.kind == "folder":
-        return _workspace(found.path, _store_path(store) if store else library_path())
+        return _workspace(found.path, _store_path(store) if store else library_file())
     raise StoreError(_unopened(target, found))
 
 
@@ -250,9 +256,9 @@ def _unopened(target: str, found: OpeningTarget) -> str:
     return found.message or f"{target} cannot be opened"
 
 
-def _workspace(folder: Path, path: Path) -> Library:
+def _workspace(folder: Path, path: str) -> Library:
     """Open a library with the sessions of one folder; the first time it is made."""
-    if path.exists():
+    if os.path.exists(path):
         library = Library.open(path, "library")
         library.sync_targets = ()
     else:
@@ -268,6 +274,8 @@ def _workspace(folder: Path, path: Path) -> Library:
 
 
 def _source_of(path: Path) -> Path | None:
+    from pathlib import Path
+
     registry = import_module("store.sources.registry")
     found = registry.recognised(path, registry.all_sources())
     return None if found is None else Path(found[1])

@@ -16,14 +16,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from store.system.locations import (
-    CONFIG,
-    LIBRARY,
     PRIVATE_FILE,
-    VIEW_NAME,
+    config_file,
     file_number,
-    folder_name,
     last_screens,
+    library_file,
     private_folder,
+    view_file,
 )
 from store.system.paths import expanded_name, open_regular, resolved
 from store.system.records import NamedTuple
@@ -66,8 +65,7 @@ def setting_of(
     if main == "-":
         return None
     wal = _signs(f"{path}-wal")
-    files = (main, wal, _signs(_remembered(path)), _signs(__file__),
-             _signs(os.path.join(folder_name("config"), CONFIG)))
+    files = (main, wal, _signs(view_file(path)), _signs(__file__), _signs(config_file()))
     named = [f"{name}={environment.get(name, '')}" for name in _VARIABLES]
     named += sorted(f"{name}={value}" for name, value in environment.items()
                     if name.startswith("BACKSCROLL"))
@@ -211,17 +209,12 @@ def drop_screen(store: str) -> None:
 def _store_path(store: str | None) -> str:
     """Return the real path of a store's file, whether it is there or not."""
     if store is None:
-        return resolved(os.path.join(folder_name("data"), LIBRARY))
+        return resolved(library_file())
     return resolved(expanded_name(store))
 
 
 def _picture_path(store: str) -> str:
     return os.path.join(last_screens(), f"{file_number(store)}.screen")
-
-
-def _remembered(store: str) -> str:
-    """Return the path of what is remembered of the store."""
-    return os.path.join(folder_name("state"), VIEW_NAME.format(file_number(store)))
 
 
 def _signs(path: str) -> str:

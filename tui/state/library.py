@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
-from pathlib import Path
 
 from store.engine.companions import same_file, signature
 from store.engine.database import Database, open_database
@@ -20,6 +19,7 @@ from tui.state.limits import NO_LIMITS, Limits
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
     from typing import Concatenate, ParamSpec, TypeVar
 
     from store.engine.server.watching import ServerWatch
@@ -65,21 +65,33 @@ class Library:
     _one_opens: asyncio.Lock | None = None
 
     @classmethod
-    def open(cls, path: Path | str, name: str, *, clock: Clock = system_clock) -> Library:
-        """Open a store for reading.
+    def open(cls, path: str | Path, name: str, *, clock: Clock = system_clock) -> Library:
+        """Open a store in a file for reading.
 
         Args:
-            path: The file, or the URL of a database on a server.
+            path: The file.
             name: What the top line calls it.
             clock: Returns the present as epoch ms.
 
         Raises:
             StoreError: The file is missing or is no store.
         """
-        if isinstance(path, str):
-            open_target = import_module("store.engine.opening").open_target
-            return cls(open_target(path), name, clock=clock)
         return cls(open_database(path, write=False), name, clock=clock)
+
+    @classmethod
+    def open_server(cls, url: str, name: str, *, clock: Clock = system_clock) -> Library:
+        """Open a store on a server for reading.
+
+        Args:
+            url: Of its database.
+            name: As in ``open``, like the clock.
+            clock: Returns the present as epoch ms.
+
+        Raises:
+            StoreError: It cannot be opened.
+        """
+        open_target = import_module("store.engine.opening").open_target
+        return cls(open_target(url), name, clock=clock)
 
     @property
     def path(self) -> Path:

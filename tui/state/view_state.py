@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from pathlib import Path
 
 from store.queries.list_options import (
     DEFAULT_GROUP,
@@ -14,14 +13,15 @@ from store.queries.list_options import (
     SHELVES,
     SORTS,
 )
-from store.system.locations import VIEW_NAME, file_number, private_folder, state_dir
-from store.system.paths import read_regular, resolved
+from store.system.locations import private_folder, view_file
+from store.system.paths import read_regular
 from store.system.records import field, record
 from store.text.stored_json import loads
 from tui.state.layout import PANES, LayoutState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from store.config import UiSettings
@@ -62,10 +62,12 @@ class ViewState:
 
 def state_path(store: Path) -> Path:
     """Return the state file of a store."""
-    return state_dir() / VIEW_NAME.format(file_number(resolved(store)))
+    from pathlib import Path  # The first rows are read without.
+
+    return Path(view_file(store))
 
 
-def remembered_state(store: Path, settings: UiSettings | None) -> ViewState:
+def remembered_state(store: str | Path, settings: UiSettings | None) -> ViewState:
     """Return what is remembered of a store, with the config's view where there is nothing.
 
     Args:
@@ -73,19 +75,19 @@ def remembered_state(store: Path, settings: UiSettings | None) -> ViewState:
         settings: The ``ui`` of the config; None where all is by default.
     """
     if settings is None:
-        return load_state(state_path(store))
-    state = load_state(state_path(store), sort=settings.sort, group=settings.group)
+        return load_state(view_file(store))
+    state = load_state(view_file(store), sort=settings.sort, group=settings.group)
     state.helpers = settings.helpers
     return state
 
 
 def load_state(
-    path: Path, *, sort: str = DEFAULT_SORT, group: str = DEFAULT_GROUP
+    path: str | Path, *, sort: str = DEFAULT_SORT, group: str = DEFAULT_GROUP
 ) -> ViewState:
     """Read a state file; whatever is missing or damaged in it has its default.
 
     Args:
-        path: As ``state_path`` names it.
+        path: As ``view_file`` names it.
         sort: How the list is sorted where the file does not have it.
         group: How it is grouped there.
     """
@@ -105,7 +107,7 @@ def load_state(
     )
 
 
-def _document(path: Path) -> Any:
+def _document(path: str | Path) -> Any:
     """Return what is in a state file; None where it is missing or damaged."""
     try:
         text = read_regular(path).decode()

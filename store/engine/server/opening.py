@@ -108,8 +108,8 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
     refusal = _why_read_only(connection, tables, form)
     reason = refusal or (None if write else READING)
     path = _local(connection, tables.schema)
-    SERVERS[path] = partial(open_server, url)
-    return Database(path, connection, form, reason, refusal, server=url)
+    SERVERS[str(path)] = partial(open_server, url)
+    return Database(str(path), connection, form, reason, refusal, server=url)
 
 
 def _tables(connection: ServerConnection) -> _Tables | None:

@@ -61,7 +61,7 @@ class Databases:
     def _opened(self, path: Path) -> Opened:
         kept = self._copy
         if kept is not None:
-            if kept.path == path and kept.signature == _signature(path):
+            if kept.path == str(path) and kept.signature == _signature(path):
                 return kept
             self.close()
         opened = open_for_reading(path, read_header(path), ours=False, prepare=_prepare)
