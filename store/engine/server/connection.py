@@ -95,17 +95,16 @@ class ServerCursor:
 
     def __iter__(self) -> Iterator[Any]:
         """Go through the rows that are left."""
-        while (row := self.fetchone()) is not None:
-            yield row
+        return iter(self.fetchall())
 
 
 class _Statement:
     """A statement that the server has prepared."""
 
-    __slots__ = ("_converters", "columns", "prepared", "turned")
+    __slots__ = ("_converters", "columns", "only_reads", "prepared", "turned")
 
     def __init__(self, turned: Turned, prepared: Any) -> None:
-        self.turned, self.prepared = turned, prepared
+        self.turned, self.prepared, self.only_reads = turned, prepared, False
         self._converters = [converter(each.name) for each in prepared.get_parameters()]
         attributes = prepared.get_attributes()
         self.columns = [(each.name,) for each in attributes] if attributes else None
@@ -239,12 +238,17 @@ class ServerConnection:
             records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
         # Rows of the driver have names too, but are no tuples: they are not equal to one.
         rows = list(map(tuple, records))
-        try:
-            written = _written(statement.prepared)
-        except Exception as error:
-            # The connection was closed right after the answer: what was written is unknown.
-            raise mapped(error, self.url) from None
-        self.total_changes += max(written, 0)
+        written = -1
+        if not statement.only_reads:
+            try:
+                written = _written(statement.prepared)
+            except Exception as error:
+                # The connection was closed right after the answer: what was written is unknown.
+                raise mapped(error, self.url) from None
+            if written < 0:
+                statement.only_reads = True
+            else:
+                self.total_changes += written
         return ServerCursor(rows, written, statement.columns)
 
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> ServerCursor:
