@@ -114,6 +114,15 @@ class Outcome:
     news: list[News] = field(default_factory=list)
     again: list[Where] = field(default_factory=list)
 
+    def add(self, other: Outcome) -> None:
+        """Add what another process wrote of a unit of the batch."""
+        self.new += other.new
+        self.updated += other.updated
+        self.problems += other.problems
+        self.changed += other.changed
+        self.news += other.news
+        self.again += other.again
+
 
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
     """Write a batch's sessions and the state of its units; return the outcome.
@@ -131,6 +140,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
     with transaction(database.connection, database.path):
         changed = False
         for job, result in batch.units:
+            if result.elsewhere is not None:
+                outcome.add(result.elsewhere)
             now_stored = units.stored_unit(database, job)
             if now_stored != job.stored and job.attempts < MOST_ATTEMPTS:
                 # Another sync wrote this unit. Its files may have changed after either

@@ -25,7 +25,7 @@ from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
 from store.sync.locking import sync_lock, transaction, write_turn
-from store.sync.long_units import read_in_steps
+from store.sync.long_units import LongUnit, read_in_steps
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
@@ -54,11 +54,17 @@ def read_here(jobs: list[Job], settings: Settings, database: Database) -> Result
         settings: How to sync.
         database: The library; each reading is written before the next is requested.
     """
+    shared = partial(_by_turns, settings) if settings.helpers > 0 else None
     for job in jobs:
-        for result in read_in_steps(
-            job, settings.keep_originals, database, ahead=settings.helpers > 0
-        ):
+        for result in read_in_steps(job, settings.keep_originals, database, shared):
             yield job, result
+
+
+def _by_turns(settings: Settings, unit: LongUnit) -> Iterator[ReadUnit]:
+    # Imported here: most syncs have no unit for two processes.
+    from store.sync.by_turns import readings_by_turns
+
+    return readings_by_turns(unit, settings)
 
 
 def each_target_once(database: Database, targets: Sequence[Target]) -> list[Target]:

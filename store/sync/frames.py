@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from store.engine.server_url import Root
-from store.sources.base.protocol import Place, Step, Unit
+from store.sources.base.protocol import Place, Unit
 from store.sync.batch import Outcome
 from store.sync.units import Excludes
 
@@ -72,36 +72,26 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class AheadOf:
-    """To a process that reads ahead: the unit to read, and the store to look things up in."""
-
-    store: Path
-    kind: str
-    root: Root
-    unit: Unit
-
-
-@dataclass(frozen=True, slots=True)
-class ReadAhead:
-    """To a process that reads ahead: where to continue."""
+class StepRead:
+    """Between two processes that read a unit by turns: a step was read up to this place."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class StepRead:
-    """From a process that reads ahead: a step.
+class StepWritten:
+    """Between two processes that read a unit by turns: the step is committed.
 
     Attributes:
-        step: The step; its drafts have no messages where those are in ``messages``.
-        messages: The messages of each draft as plain values (``marshal``).
+        saved: The unit's ``stamp_json``.
+        outcome: The result; that of the parent's steps is of no use and empty.
     """
 
-    step: Step
-    messages: bytes | None
+    saved: str
+    outcome: Outcome
 
 
-Frame = Start | Task | ReadsNow | Wrote | Failed | AheadOf | ReadAhead | StepRead
+Frame = Start | Task | ReadsNow | Wrote | Failed | StepRead | StepWritten
 
 
 def send(pipe: IO[bytes], frame: Frame) -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store.engine.database import Database
 from store.sources import registry
 from store.sources.base.collection import paused_collection
-from store.sources.base.protocol import LongSource, Place, Problem, Step
-from store.sync import reading_states
+from store.sources.base.protocol import Known, LongSource, Place, Problem, Step
+from store.sync import reading_states, units
 from store.sync.prepared import prepare
 from store.sync.reading import ReadUnit, path_of, read_job, reason_of
 from store.sync.reading_states import Names, State
 from store.sync.session_rows import NOTHING_CARRIED, Carried, PreparedSession
 from store.sync.units import Job
 
-AHEAD_BYTES = 24 << 20
+if TYPE_CHECKING:
+    from store.sync.batch import Outcome
+
+SHARED_BYTES = 24 << 20
 """Below this many bytes another process takes as long to start as it saves."""
 LONG_BYTES = 1 << 20
 """Units shorter than this are read at once, which takes under a tenth of a second."""
@@ -33,7 +37,10 @@ def is_long(job: Job) -> bool:
 
 
 def read_in_steps(
-    job: Job, keep_originals: bool, database: Database, *, ahead: bool = False
+    job: Job,
+    keep_originals: bool,
+    database: Database,
+    shared: Callable[[LongUnit], Iterator[ReadUnit]] | None = None,
 ) -> Iterator[ReadUnit]:
     """Yield a unit's readings; each must be written before the next is requested.
 
@@ -41,77 +48,102 @@ def read_in_steps(
         job: The unit; its ``stored`` is updated with each step.
         keep_originals: Whether to keep the original records.
         database: The library, for stored states and message ids.
-        ahead: Whether another process may read a unit that is new (``reading_ahead``).
+        shared: Returns the readings of a large new unit of which another process reads some.
     """
     if not is_long(job):
         yield read_job(job, keep_originals)
         return
+    unit = LongUnit(job, keep_originals, database)
     # A step's objects are freed before the garbage collector would traverse them.
     with paused_collection():
-        yield from _LongUnit(job, keep_originals, database, ahead=ahead).readings()
+        if shared is not None and unit.is_new and job.unit.size >= SHARED_BYTES:
+            yield from shared(unit)
+        else:
+            yield from unit.readings()
 
 
-class _LongUnit:
-    """A unit that is read in steps."""
+class LongUnit:
+    """A unit that is read in steps.
 
-    def __init__(self, job: Job, keep_originals: bool, database: Database, *, ahead: bool) -> None:
-        self._job, self._keep, self._database = job, keep_originals, database
+    Attributes:
+        is_new: Whether nothing of it is in the library, and its source is a known one.
+        state: Where the next step continues; None for the beginning.
+    """
+
+    def __init__(self, job: Job, keep_originals: bool, database: Database) -> None:
+        """Continue where the unit was read to.
+
+        Args:
+            job: The unit; its ``stored`` is updated with each step.
+            keep_originals: Whether to keep the original records.
+            database: The library.
+        """
+        self.job, self.database, self._keep = job, database, keep_originals
         # After another sync wrote the unit, the stored state may not fit: read it whole.
         whole = job.whole or job.attempts > 0
-        self._state = None if whole else reading_states.load(database, job, keep_originals)
+        self.state = None if whole else reading_states.load(database, job, keep_originals)
         self._fresh = job.stored is None and not whole
-        long = job.unit.size >= AHEAD_BYTES
-        self._ahead = ahead and self._fresh and long and registry.has(job.source)
+        self.is_new = self._fresh and registry.has(job.source)
+        self._names = self._names_of_state()
 
-    def readings(self) -> Iterator[ReadUnit]:
-        steps, follows = self._steps(), False
+    def _names_of_state(self) -> Names:
+        return self.state.names if self.state is not None else Names(self.database, None)
+
+    def reload(self) -> None:
+        """Continue where another process has written the unit to."""
+        self.job.stored = units.stored_unit(self.database, self.job)
+        self.state = reading_states.load(self.database, self.job, self._keep)
+        self._fresh, self._names = False, self._names_of_state()
+
+    def steps(
+        self, place: Place | None, known: Known, *, fresh: bool, whole: bool = True
+    ) -> Iterator[Step]:
+        """Return the steps of ``LongSource.steps``."""
+        source, root = self.job.source, self.job.root
+        assert isinstance(source, LongSource) and isinstance(root, Path)
+        return iter(source.steps(root, self.job.unit, place, known, fresh=fresh, whole=whole))
+
+    def readings(
+        self, *, follows: bool = False, elsewhere: Outcome | None = None
+    ) -> Iterator[ReadUnit]:
+        """Yield the readings from the state on; each must be written before the next.
+
+        Args:
+            follows: Whether other readings of the unit were written in this sync.
+            elsewhere: As in ``ReadUnit``, for the first of them.
+        """
+        place = self.state.place if self.state is not None else None
+        steps = self.steps(place, lambda names: self._names.known(names), fresh=self._fresh)
         while True:
-            result = ReadUnit(depends=None)
             try:
                 step = next(steps, None)
             except Exception as error:
                 reason = reason_of("cannot be read", error)
-                problem = Problem(path_of(self._job.root, self._job.unit), 0, reason)
-                yield ReadUnit(problems=[problem])
+                problem = Problem(path_of(self.job.root, self.job.unit), 0, reason)
+                yield ReadUnit(problems=[problem], elsewhere=elsewhere)
                 return
             if step is None:
                 return
-            result.follows = follows
-            self._take(step, result)
+            result = self.take(step)
+            result.follows, result.elsewhere = follows, elsewhere
             yield result
             if not step.more or result.saved is None:
                 return
-            self._job.stored, follows = result.saved, True
+            self.job.stored, follows, elsewhere = result.saved, True, None
 
-    def _steps(self) -> Iterator[Step]:
-        job = self._job
-        assert isinstance(job.source, LongSource) and isinstance(job.root, Path)
-        state = self._state
-        self._names = state.names if state is not None else Names(self._database, None)
-        if self._ahead:
-            # Imported here: most syncs have no such unit.
-            from store.sync.reading_ahead import steps_ahead
-
-            return steps_ahead(job, self._database, lambda names: self._names.known(names))
-        return iter(
-            job.source.steps(
-                job.root, job.unit, state.place if state is not None else None,
-                lambda names: self._names.known(names), fresh=self._fresh,
-            )
-        )  # fmt: skip
-
-    def _take(self, step: Step, result: ReadUnit) -> None:
-        """Prepare the rows of a step and add them to the result."""
-        reading, before = step.reading, self._state
+    def take(self, step: Step) -> ReadUnit:
+        """Return a step's rows, and continue behind it."""
+        result = ReadUnit(depends=None)
+        reading, before = step.reading, self.state
         result.more, result.goes_on, result.is_long = step.more, step.goes_on, True
         result.problems.extend(reading.problems)
         if not step.goes_on:
-            before, self._names = None, Names(self._database, None)
+            before, self._names = None, Names(self.database, None)
             result.depends_on(reading)
         else:
             result.facts = reading.facts
         carried = before.carried if before is not None else NOTHING_CARRIED
-        making = partial(prepare, self._job.source.kind, keep_originals=self._keep)
+        making = partial(prepare, self.job.source.kind, keep_originals=self._keep)
         main: PreparedSession | None = None
         for position, draft in enumerate(reading.sessions):
             try:
@@ -126,9 +158,10 @@ class _LongUnit:
                 result.problems.append(Problem(draft.path, 0, reason))
         result.stamps = reading.stamps
         result.also = before.sessions if before is not None else []
-        self._state = None
+        self.state = None
         if step.place is not None and main is not None and main.carried is not None:
-            self._state = result.state = self._next(step.place, main, main.carried, before, result)
+            self.state = result.state = self._next(step.place, main, main.carried, before, result)
+        return result
 
     def _next(
         self,

@@ -17,6 +17,7 @@ from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes, Job
 
 if TYPE_CHECKING:
+    from store.sync.batch import Outcome
     from store.sync.reading_states import State
 
 
@@ -41,6 +42,7 @@ class ReadUnit:
         state: Where the next reading continues.
         withdrawn: As in ``Reading``.
         superseded: Ids of stored copies that have nothing beyond what was written.
+        elsewhere: What another process wrote of the unit since the last reading.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -60,6 +62,7 @@ class ReadUnit:
     state: State | None = None
     withdrawn: Sequence[str] = ()
     superseded: list[str] = field(default_factory=list)
+    elsewhere: Outcome | None = None
 
     def drop_facts_of(self, sessions: Collection[str]) -> None:
         """Remove the facts about sessions (by source id)."""

@@ -1,0 +1,246 @@
+"""Reads and writes a long new unit in two processes by turns.
+
+``python -m store.sync.by_turns`` is the other process. Each step is read, mapped and written by
+one of the two, which names the place after it to the other one as soon as it has read it. So one
+reads while the other one writes, and no rows pass between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Collection, Iterator
+from typing import IO
+
+from store.engine.database import open_database
+from store.sources import registry
+from store.sources.base.collection import paused_collection
+from store.sources.base.protocol import Place, Step
+from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
+from store.sync.frames import Frame, Start, StepRead, StepWritten, Task, receive, send
+from store.sync.library import connect_library
+from store.sync.locking import write_turn
+from store.sync.long_units import LongUnit
+from store.sync.reading import ReadUnit, leave_out
+from store.sync.settings import Settings
+from store.sync.units import Job
+from store.system.children import child_environment
+from store.system.clock import system_clock
+from store.system.programs import PIPE, CommandLine
+from store.system.programs import start as start_program
+
+COMMAND = CommandLine.python("store.sync.by_turns")
+WAIT_S = 0.0
+"""How long the other process is waited for, before each step, while it starts."""
+
+
+def readings_by_turns(unit: LongUnit, settings: Settings) -> Iterator[ReadUnit]:
+    """Yield those readings of a new unit that are to be written here, as ``readings`` does.
+
+    Where the other process ends early, or the unit must be read whole, that is done here.
+
+    Args:
+        unit: Nothing of it was read.
+        settings: How to sync.
+    """
+    passed, outcome, follows, theirs = _Passed(), None, False, False
+    with OtherProcess(unit, settings) as other:
+        step = _step_at(unit, None, passed)
+        while step is not None:
+            # The other process is started while the first steps are read and written here.
+            shares = step.more and (theirs or (follows and other.is_ready()))
+            if shares and step.place is not None:
+                other.send(StepRead(step.place))
+            if theirs:
+                outcome = _go_on_behind(unit, other)
+                if outcome is None:
+                    break
+            result = unit.take(step)
+            result.follows, result.elsewhere = follows, outcome
+            yield result
+            if not step.more or result.saved is None:
+                return
+            follows, outcome = True, None
+            unit.job.stored = result.saved
+            if result.excluded:
+                other.close()
+            place = step.place
+            if shares:
+                other.send(StepWritten(result.saved, Outcome()))
+                read = other.receive()
+                if not isinstance(read, StepRead):
+                    break
+                place, theirs = read.place, True
+                passed.add(place.names)
+            assert place is not None
+            step = _step_at(unit, place, passed)
+        else:
+            outcome = _go_on_behind(unit, other) if theirs else outcome
+    unit.reload()
+    yield from unit.readings(follows=follows, elsewhere=outcome)
+
+
+def _step_at(unit: LongUnit, place: Place | None, passed: _Passed) -> Step | None:
+    """Return the step at a place; None where reading cannot go on there.
+
+    Args:
+        unit: The unit.
+        place: Where to continue; None for the beginning.
+        passed: The names before the place; those of the step are added.
+    """
+    steps = unit.steps(place, passed.known, fresh=place is None, whole=False)
+    try:
+        step = next(steps, None)
+    except Exception:  # it is read again in one process, which reports what is wrong
+        return None
+    if step is None or (step.place is None and step.more):
+        return None
+    if step.place is not None:
+        passed.add(step.place.names)
+    return step
+
+
+def _go_on_behind(unit: LongUnit, other: OtherProcess) -> Outcome | None:
+    """Wait until the other process has written its step; None where it did not."""
+    written = other.receive()
+    if not isinstance(written, StepWritten):
+        return None
+    unit.reload()
+    return written.outcome if unit.state is not None else None
+
+
+class _Passed:
+    """The names of the steps so far, by their hashes: ``Known``.
+
+    Two names with one hash only cost a reading of the whole file.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def add(self, names: Collection[str]) -> None:
+        self._hashes.update(map(hash, names))
+
+    def known(self, names: Collection[str]) -> bool:
+        return not self._hashes.isdisjoint(map(hash, names))
+
+
+class OtherProcess:
+    """The other process while it runs; it is killed with the block."""
+
+    def __init__(self, unit: LongUnit, settings: Settings) -> None:
+        """Start it.
+
+        Args:
+            unit: The unit.
+            settings: How to sync.
+        """
+        job = unit.job
+        self._process = start_program(
+            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE
+        )
+        self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._is_ready: bool | None = None
+        keep, deleted = settings.keep_originals, settings.keep_deleted
+        self.send(Start(unit.database.path, keep, settings.excludes, deleted))
+        self.send(Task(0, job.source.kind, job.root, job.unit, None, job.attempts))
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def __enter__(self) -> OtherProcess:
+        """Return this."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Kill the process."""
+        self.close()
+
+    def is_ready(self) -> bool:
+        """Return whether it can take a step."""
+        if self._is_ready is None:
+            with contextlib.suppress(queue.Empty):
+                self._is_ready = self._frames.get(timeout=WAIT_S) is not None
+        return bool(self._is_ready)
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame; that it has ended is noticed by ``receive``."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            send(self._process.stdin, frame)
+
+    def receive(self) -> Frame | None:
+        """Return its next frame; None once it has ended."""
+        return self._frames.get()
+
+    def close(self) -> None:
+        """Kill it; a running transaction is rolled back."""
+        self._is_ready = False
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        while (frame := receive(self._process.stdout)) is not None:
+            self._frames.put(frame)
+        self._frames.put(None)
+
+
+def main() -> None:
+    """Read and write steps of the unit that stdin names, until stdin closes."""
+    # Signals reach the whole process group; the parent decides how to end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    start, task = receive(questions), receive(questions)
+    if not isinstance(start, Start) or not isinstance(task, Task):
+        return
+    database = open_database(start.store)
+    for pragma in BULK_PRAGMAS:
+        database.connection.execute(pragma)
+    source = registry.source(task.kind)
+    connect_library(source, database, start.keep_deleted)
+    job = Job(source, task.root, task.unit, None, task.attempts)
+    unit = LongUnit(job, start.keep_originals, database)
+    send(answers, task)
+    with paused_collection(), contextlib.suppress(BrokenPipeError):
+        _take_turns(unit, start, questions, answers)
+
+
+def _take_turns(unit: LongUnit, start: Start, questions: IO[bytes], answers: IO[bytes]) -> None:
+    """Read and write every other step; what is read whole, and the last one, are the parent's."""
+    passed = _Passed()
+    while isinstance(read := receive(questions), StepRead):
+        passed.add(read.place.names)
+        step = _step_at(unit, read.place, passed)
+        if step is None or step.place is None or not step.more:
+            return
+        send(answers, StepRead(step.place))
+        written = receive(questions)
+        if not isinstance(written, StepWritten):
+            return
+        unit.reload()
+        if unit.job.stored != written.saved or unit.state is None:
+            return
+        result = unit.take(step)
+        result.follows = True
+        leave_out(result, start.excludes)
+        batch = Batch(start.keep_deleted)
+        batch.add(unit.job, result)
+        with write_turn(unit.database.path):
+            outcome = write_batch(unit.database, batch, system_clock)
+        if outcome.overtaken or result.saved is None or result.excluded:
+            return
+        send(answers, StepWritten(result.saved, outcome))
+
+
+if __name__ == "__main__":
+    main()
