@@ -53,7 +53,13 @@ def dialect_of(connection: Connection) -> Dialect:
 
 
 class Connection(Protocol):
-    """An open connection in autocommit mode, used by one thread at a time."""
+    """An open connection in autocommit mode, used by one thread at a time.
+
+    Attributes:
+        text_factory: What makes a value of the bytes of a text; ``str`` by default.
+    """
+
+    text_factory: Any
 
     @property
     def in_transaction(self) -> bool:

@@ -248,6 +248,8 @@ def _open_writing(path: str) -> Database:
     try:
         schema.apply_pragmas(connection)
         form = detect_form(connection, path)
+        if form.name == "own":
+            _renew_event_log(connection)
         real = resolved(path)
         return Database(
             path, connection, form, written_as=signature(real, "live"), wal=beside(real, "-wal"),
@@ -255,6 +257,14 @@ def _open_writing(path: str) -> Database:
     except BaseException:
         connection.close()
         raise
+
+
+def _renew_event_log(connection: sqlite3.Connection) -> None:
+    """Give the event log of a library the triggers of this version, if it has one."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'event_log'").fetchone():
+        from store.engine.event_log import FileEvents  # Few libraries have a log.
+
+        FileEvents(connection).renew()
 
 
 def _bring_up_to_date(database: Database, header: Header) -> Database:

@@ -18,6 +18,7 @@ class Dialect:
         then_join: Join whose second table is looked up for each row of the first one.
         random_tail: Expression for 14 random hexadecimal digits, other ones in each row.
         row_order: What a table's rows are ordered by as they were written.
+        begin_unmoving: Statement that begins a transaction whose reads all see the same.
         data_version: Statement for a number that differs after every foreign commit.
         rewritten: JSON columns whose text is not the one that was written, but the engine's.
     """
@@ -28,6 +29,7 @@ class Dialect:
     then_join = "CROSS JOIN"
     random_tail = "hex(randomblob(7))"
     row_order = "rowid"
+    begin_unmoving = "BEGIN"
     data_version = "PRAGMA data_version"
     rewritten: frozenset[str] = frozenset()
 
@@ -243,6 +245,10 @@ class Dialect:
         return count
 
     # Texts and numbers.
+
+    def bytes_of(self, column: str) -> str:
+        """Return an expression for the number of bytes of a text; NULL where it is."""
+        return f"length(CAST({column} AS BLOB))"
 
     def text(self, column: str) -> str:
         """Return a JSON column as a text."""

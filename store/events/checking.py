@@ -21,7 +21,7 @@ def with_gaps(db: Database) -> list[str]:
 
 def not_as_told(db: Database) -> list[str]:
     """Return the sessions that the log makes other than they are."""
-    db.connection.execute("BEGIN")
+    db.connection.execute(db.sql.begin_unmoving)
     try:
         return differing(db)
     finally:
@@ -41,7 +41,7 @@ def mend(db: Database, sessions: Sequence[str], now: int) -> None:
 
 
 def _mend_one(db: Database, session: str, now: int) -> None:
-    connection = db.file
+    connection = db.connection
     (last,) = connection.execute(
         "SELECT max(seq) FROM events WHERE stream_id = ?", (session,)).fetchone()
     if last is not None:
@@ -57,6 +57,6 @@ def _mend_one(db: Database, session: str, now: int) -> None:
         return
     values = {"session": session, "at": now}
     if connection.execute("SELECT 1 FROM chat_sessions WHERE id = :session", values).fetchone():
-        snapshot(connection, session, now)
+        snapshot(db, session, now)
     else:
         connection.execute(sql.DELETED, values)

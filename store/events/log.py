@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from store.engine.database import Database, in_transaction
-from store.engine.schema import statements
+from store.engine.event_log import VERSION, EventTables, FileEvents
 from store.errors import Refused
 from store.events import sql
 from store.system.clock import Clock, system_clock
@@ -19,8 +18,6 @@ Progress = Callable[[int, int], None]
 AT_ONCE_S = 0.2
 """Seconds that snapshots may keep other writers waiting."""
 _PAGE = 200
-_FIRST = -(1 << 63)
-"""Below the number of every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +43,22 @@ class LogState:
     @property
     def tells_all(self) -> bool:
         """Whether the three tables can be made of it."""
-        return self.is_on and self.complete and self.version == sql.VERSION
+        return self.is_on and self.complete and self.version == VERSION
 
 
-def can_have_a_log(db: Database) -> bool:
-    """Return whether a store is a library in a SQLite file."""
-    return db.form.name == "own" and db.server is None
+def tables_of(db: Database) -> EventTables:
+    """Return the tables and triggers of the event log that a library has, or may have."""
+    if db.server is None:
+        return FileEvents(db.file)
+    # Only for such a store, as it brings an event loop.
+    from store.engine.server.event_log import ServerEvents
+
+    return ServerEvents(db.connection)  # type: ignore[arg-type]
 
 
 def log_state(db: Database) -> LogState | None:
     """Return the state of a store's event log; None where it has none."""
-    if not can_have_a_log(db) or not _has_table(db.file, "event_log"):
+    if db.form.name != "own" or not tables_of(db).has("event_log"):
         return None
     row = db.connection.execute(
         "SELECT version, is_on, complete, first_id, switched_at, trimmed_at FROM event_log"
@@ -69,27 +71,19 @@ def log_state(db: Database) -> LogState | None:
 
 def has_events(db: Database) -> bool:
     """Return whether a store has events, be the log on or off."""
-    return can_have_a_log(db) and _has_table(db.file, "events")
-
-
-def _has_table(connection: sqlite3.Connection, name: str) -> bool:
-    return connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
-    ).fetchone() is not None
+    return db.form.name == "own" and tables_of(db).has("events")
 
 
 def require_own(db: Database) -> None:
-    """Refuse a store that is no library in a file: another program's gets no table.
+    """Refuse a store that is no library: another program's gets no table.
 
     Raises:
         Refused: It is none.
     """
     if db.form.name != "own":
         raise Refused(
-            f"{db.path} belongs to another program, and Backscroll adds nothing to it: only a"
+            f"{db.name} belongs to another program, and Backscroll adds nothing to it: only a"
             " library can have an event log")
-    if not can_have_a_log(db):
-        raise Refused("a store on PostgreSQL has no event log yet; only a library in a file can")
 
 
 def require_events(db: Database) -> LogState:
@@ -101,22 +95,16 @@ def require_events(db: Database) -> LogState:
     require_own(db)
     state = log_state(db)
     if state is None or not has_events(db):
-        raise Refused(f"{db.path} has no event log. `backscroll events --on` begins one.")
-    if state.version > sql.VERSION:
+        raise Refused(f"{db.name} has no event log. `backscroll events --on` begins one.")
+    if state.version > VERSION:
         raise Refused(
-            f"the event log of {db.path} has the newer version {state.version}; update Backscroll")
+            f"the event log of {db.name} has the newer version {state.version}; update Backscroll")
     return state
-
-
-def missing_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Return the triggers that a log needs and that are missing, or are not as they should be."""
-    there = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-    return [name for name, text in sql.triggers() if there.get(name) != text]
 
 
 def is_lacking(db: Database) -> bool:
     """Return whether a log lacks its table of events, or a trigger."""
-    return not has_events(db) or bool(missing_triggers(db.file))
+    return not has_events(db) or bool(tables_of(db).missing())
 
 
 def switch_on(
@@ -149,37 +137,19 @@ def switch_on(
 
 def _begin(db: Database, now: int) -> bool:
     """Create what is missing, and start a log that is off; returns whether it was."""
-    connection = db.file
-    for statement in statements(sql.TABLES):
-        connection.execute(statement)
+    connection, tables = db.connection, tables_of(db)
+    tables.create()
     state = log_state(db)
-    if state is not None and state.version > sql.VERSION:
+    if state is not None and state.version > VERSION:
         require_events(db)
-    lacks = missing_triggers(connection)
-    if state is not None and state.is_on and not lacks and state.version == sql.VERSION:
+    if state is not None and state.is_on and not tables.missing() and state.version == VERSION:
         return False
-    put_triggers(connection)
+    tables.put()
     connection.execute("DELETE FROM event_log")
     connection.execute(
-        "INSERT INTO event_log SELECT ?, 1, 0, coalesce(max(id), 0) + 1, NULL, ?, 0 FROM events",
-        (sql.VERSION, now))
+        "INSERT INTO event_log SELECT CAST(? AS BIGINT), 1, 0, coalesce(max(id), 0) + 1, NULL,"
+        " CAST(? AS BIGINT), 0 FROM events", (VERSION, now))
     return state is None or not state.is_on
-
-
-def put_triggers(connection: sqlite3.Connection) -> None:
-    """Create the triggers anew."""
-    drop_triggers(connection)
-    for _, text in sql.triggers():
-        connection.execute(text)
-
-
-def drop_triggers(connection: sqlite3.Connection) -> None:
-    """Drop the triggers, whatever version of Backscroll made them."""
-    found = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'event_log_*'"
-    ).fetchall()
-    for (name,) in found:
-        connection.execute(f'DROP TRIGGER "{name}"')
 
 
 @dataclass(slots=True)
@@ -188,12 +158,12 @@ class _Place:
 
     Attributes:
         session: The last session that was begun; None before the first one.
-        part: The row of the last part of it; None where it is done.
+        part: The key of the last part of it; None where it is done.
         done: How many sessions are done.
     """
 
     session: str | None
-    part: int | None = None
+    part: int | str | None = None
     done: int = 0
 
 
@@ -208,17 +178,17 @@ def _snapshots(db: Database, place: _Place, now: int, ends: float) -> bool:
         now: Epoch ms.
         ends: When the time is over, by ``time.monotonic``.
     """
-    connection = db.file
+    connection, tables = db.connection, tables_of(db)
     while True:
         if place.part is None:
             found = connection.execute(
                 sql.WITHOUT_SNAPSHOT, {"after": place.session}).fetchone()
             if found is None:
                 return False
-            place.session, place.part = found[0], _FIRST
-            for statement in sql.SNAPSHOT:
+            place.session, place.part = found[0], tables.first_key
+            for statement in sql.snapshot_of_head(tables):
                 connection.execute(statement, {"session": place.session, "at": now})
-        elif (last := _snapshot_parts(connection, place.session, place.part, now)) is not None:
+        elif (last := _snapshot_parts(db, place.session, place.part, now)) is not None:
             place.part = last
         else:
             connection.execute("UPDATE event_log SET done_to = ?", (place.session,))
@@ -228,29 +198,32 @@ def _snapshots(db: Database, place: _Place, now: int, ends: float) -> bool:
 
 
 def _snapshot_parts(
-    connection: sqlite3.Connection, session: str | None, after: int, now: int
-) -> int | None:
-    """Add some parts of a session to its events; returns the row of the last one, or None."""
+    db: Database, session: str | None, after: int | str, now: int
+) -> int | str | None:
+    """Add some parts of a session to its events; returns the key of the last one, or None."""
+    tables = tables_of(db)
     page = {"session": session, "after": after, "most": _PAGE, "at": now}
-    (last,) = connection.execute(sql.LAST_PART, page).fetchone()
-    if last is not None:
-        connection.execute(sql.SNAPSHOT_OF_PARTS, page)
-    return None if last is None else int(last)
+    found: tuple[int | str | None] = db.connection.execute(
+        sql.last_part(tables), page).fetchone()
+    if found[0] is not None:
+        db.connection.execute(sql.snapshot_of_parts(tables), page)
+    return found[0]
 
 
-def snapshot(connection: sqlite3.Connection, session: str, now: int) -> None:
+def snapshot(db: Database, session: str, now: int) -> None:
     """Add the present rows of a session to its events; what came before no longer counts.
 
     Args:
-        connection: The library, in a transaction.
+        db: The library, in a transaction.
         session: The session's id.
         now: Epoch ms.
     """
-    for statement in sql.SNAPSHOT:
-        connection.execute(statement, {"session": session, "at": now})
-    after: int | None = _FIRST
+    tables = tables_of(db)
+    for statement in sql.snapshot_of_head(tables):
+        db.connection.execute(statement, {"session": session, "at": now})
+    after: int | str | None = tables.first_key
     while after is not None:
-        after = _snapshot_parts(connection, session, after, now)
+        after = _snapshot_parts(db, session, after, now)
 
 
 def _complete(db: Database, now: int) -> None:
@@ -280,11 +253,10 @@ def switch_off(db: Database, *, drop: bool = False, clock: Clock = system_clock)
     require_own(db)
 
     def off(db: Database) -> bool:
-        state = log_state(db)
-        drop_triggers(db.file)
+        state, tables = log_state(db), tables_of(db)
+        tables.drop()
         if drop:
-            db.connection.execute("DROP TABLE IF EXISTS events")
-            db.connection.execute("DROP TABLE IF EXISTS event_log")
+            tables.drop_tables()
         elif state is not None and state.is_on:
             db.connection.execute(
                 "UPDATE event_log SET is_on = 0, complete = 0, switched_at = ?", (clock(),))

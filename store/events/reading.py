@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from store.engine.connection import Connection
 from store.engine.database import Database
+from store.engine.event_log import KEYS, bit_of, quoted, values_of
 from store.engine.values import number, number_or_none
 from store.events.log import has_events
 from store.events.rows import Value, exact, grown, placed
-from store.events.sql import KEYS, bit_of, quoted, values_of
 
 Payload = Mapping[str, str | int | float | None]
 """Changed columns by the contract's names; JSON columns as their text."""
@@ -161,7 +161,7 @@ class _Reader:
     def read(self, after: int) -> Iterator[Event]:
         """Yield the events after one."""
         while has_events(self._db):
-            connection = self._db.file
+            connection = self._db.connection
             with exact(connection):
                 found = connection.execute(self._select, (*self._parameters, after)).fetchall()
                 events = [self._event(connection, row) for row in found]
@@ -170,7 +170,7 @@ class _Reader:
                 return
             after = found[-1][self._key]
 
-    def _event(self, connection: sqlite3.Connection, row: _Raw) -> Event:
+    def _event(self, connection: Connection, row: _Raw) -> Event:
         identity, stream, seq, at, kind, message, part, changed = row[:8]
         values = dict(zip(self._columns, row[11:], strict=True))
         name = str(kind)
@@ -193,7 +193,7 @@ class _Reader:
             payload=payload, session_id=str(stream), part_id=None if part is None else str(part),
             logged_at=number(at), is_whole=is_whole, id=number(identity))
 
-    def _index(self, connection: sqlite3.Connection, row: _Raw, index: Value) -> int | None:
+    def _index(self, connection: Connection, row: _Raw, index: Value) -> int | None:
         """Return the position of an event's part, which an earlier event may have."""
         part = row[6]
         if index is not None:
@@ -203,7 +203,7 @@ class _Reader:
             self._indexes[part] = number(found[0][0]) if found else None
         return self._indexes[part]
 
-    def _text(self, connection: sqlite3.Connection, row: _Raw, data: Value) -> Value:
+    def _text(self, connection: Connection, row: _Raw, data: Value) -> Value:
         """Return the text that an event's part has now; None where it did not change."""
         part, changed, kept = row[6], row[7], row[8]
         if changed is not None and not number(changed) & _DATA:
@@ -219,11 +219,11 @@ class _Reader:
             self._texts.pop(next(iter(self._texts)))
         return data
 
-    def _earlier_text(self, connection: sqlite3.Connection, row: _Raw) -> Value:
+    def _earlier_text(self, connection: Connection, row: _Raw) -> Value:
         """Return the text that an event's part had before it."""
         texts = self._before(
             connection, row, "kept, insert_at, inserted, data_json",
-            f"(changed IS NULL OR changed & {_DATA})", until="kept IS NULL")
+            f"(changed IS NULL OR changed & {_DATA} <> 0)", until="kept IS NULL")
         text: Value = None
         for *growth, data in reversed(texts):
             if growth[0] is None:
@@ -233,7 +233,7 @@ class _Reader:
         return text
 
     def _before(
-        self, connection: sqlite3.Connection, row: _Raw, columns: str, condition: str,
+        self, connection: Connection, row: _Raw, columns: str, condition: str,
         until: str = "1",
     ) -> list[_Raw]:
         """Return values of earlier events of the same part, the latest first.

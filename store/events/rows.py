@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from store.engine.connection import Connection
+from store.engine.event_log import KEYS, quoted, values_of
 from store.engine.schema import REQUIRED_COLUMNS
-from store.events.sql import KEYS, quoted, values_of
 
 Value = int | float | bytes | None
 """A value of SQLite; text is ``Text``, which has its bytes."""
@@ -27,7 +27,7 @@ class Text(bytes):
 
 
 @contextlib.contextmanager
-def exact(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def exact(connection: Connection) -> Iterator[Connection]:
     """Let a connection return each text as ``Text`` for a while."""
     before = connection.text_factory
     connection.text_factory = Text
@@ -123,7 +123,7 @@ def _with(events: list[int], seq: int, what: str, is_whole: bool) -> list[int]:
     return events
 
 
-def fold(connection: sqlite3.Connection, stream: Value, until: int | None = None) -> Folded:
+def fold(connection: Connection, stream: Value, until: int | None = None) -> Folded:
     """Return which events the rows of a session are made of.
 
     Args:
@@ -148,7 +148,7 @@ _COLUMNS = {
 _VALUES = {table: ", ".join(quoted(values_of(table))) for table in TABLES}
 
 
-def row_of(connection: sqlite3.Connection, stream: Value, table: str, events: list[int]) -> Row:
+def row_of(connection: Connection, stream: Value, table: str, events: list[int]) -> Row:
     """Return a row of the three tables, its columns in the contract's order.
 
     Args:

@@ -1,318 +1,83 @@
-"""The SQL of the event log: its tables, and the triggers that write them.
+"""The statements that add events of no change: snapshots, and what was deleted or forgotten.
 
-Triggers write the log, so an event is in the transaction of its change, whoever writes. They use
-nothing but what SQLite brings along: any program may write to a library. Values are copied as they
-are, with their storage class and bytes; nothing goes through a JSON function.
+What a change adds is written by the triggers of ``store.engine.event_log``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from store.engine.event_log import EventTables, keys_of, quoted, values_of, without_stream
 
-from store.engine.schema import REQUIRED_COLUMNS
-
-VERSION = 1
-"""Of the log's format, stored in ``event_log``; a newer one is not read."""
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS event_log (
-    version     INTEGER NOT NULL,
-    is_on       INTEGER NOT NULL,
-    complete    INTEGER NOT NULL,
-    first_id    INTEGER NOT NULL,
-    done_to     TEXT,
-    switched_at INTEGER NOT NULL,
-    trimmed_at  INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS events (
-    id                INTEGER PRIMARY KEY,
-    stream_id         TEXT NOT NULL,
-    seq               INTEGER NOT NULL,
-    at                INTEGER NOT NULL,
-    kind              TEXT NOT NULL,
-    message_id        TEXT,
-    part_id           TEXT,
-    changed           INTEGER,
-    agent             TEXT,
-    workspace_root    TEXT,
-    model_json        TEXT,
-    parent_id         TEXT,
-    parent_message_id TEXT,
-    permissions_json  TEXT,
-    prompt_tokens     INTEGER,
-    completion_tokens INTEGER,
-    reasoning_tokens  INTEGER,
-    cache_read        INTEGER,
-    cache_write       INTEGER,
-    total_tokens      INTEGER,
-    cost_usd          REAL,
-    archived_at       INTEGER,
-    role              TEXT,
-    "index"           INTEGER,
-    type              TEXT,
-    tool_call_id      TEXT,
-    tool_state        TEXT,
-    created_at        INTEGER,
-    updated_at        INTEGER,
-    kept              INTEGER,
-    insert_at         INTEGER,
-    inserted          INTEGER,
-    metadata_json     TEXT,
-    data_json         TEXT
-);
-CREATE UNIQUE INDEX IF NOT EXISTS events_stream ON events(stream_id, seq);
-"""
-"""``event_log`` has one row. ``complete``: every session has its snapshot since the log was
-switched on, ``done_to`` the last one by its id; ``first_id``: the first event since then;
-``trimmed_at``: when old events were last cut, 0 for never.
-
-``events``: ``stream_id`` is the session, ``at`` the time of the write in epoch ms. ``changed`` is
-NULL where the event has the whole row, else bit n is set for the n-th column of the contract's
-table; columns that did not change are NULL. ``kept``, ``insert_at`` and ``inserted`` say that
-``data_json`` has only what was added to the text (``grown`` in ``store.events.rows``).
-"""
-
-TAIL = 64
-"""A text that keeps all bytes but the last 64 is stored by what follows them.
-
-That begins when all sessions have their snapshots: before, the log may not have what it grew from.
-"""
-
-NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
-
-KEYS = {
-    "chat_sessions": {"id": "stream_id"},
-    "chat_messages": {"id": "message_id", "session_id": "stream_id"},
-    "chat_parts": {"id": "part_id", "message_id": "message_id", "session_id": "stream_id"},
-}
-"""Columns of the three tables that are keys of an event, by table."""
+_LAST = "(SELECT coalesce(max(seq), 0) FROM events WHERE stream_id = CAST(:session AS TEXT))"
 
 
-def values_of(table: str) -> list[str]:
-    """Return the columns of a table that are no keys, in the contract's order."""
-    return [name for name in REQUIRED_COLUMNS[table] if name not in KEYS[table]]
-
-
-def bit_of(table: str, column: str) -> int:
-    """Return the number of a column in ``changed``."""
-    return REQUIRED_COLUMNS[table].index(column)
-
-
-def quoted(names: list[str]) -> list[str]:
-    """Return names for SQL: ``index`` is a word of it."""
-    return [f'"{name}"' for name in names]
-
-
-def _keys(table: str, row: str) -> dict[str, str]:
-    """Return the SQL of an event's keys, by their columns.
+def _snapshot(tables: EventTables, table: str, word: str, source: str, order: str) -> str:
+    """Return the statement that adds rows as events.
 
     Args:
-        table: The table that changed.
-        row: ``NEW``, ``OLD`` or an alias.
+        tables: The log.
+        table: The rows' table.
+        word: What a row is called in the kind.
+        source: Where they are selected from, as ``r``.
+        order: Their order.
     """
-    return {key: f"{row}.{column}" for column, key in KEYS[table].items()}
-
-
-def _insert(stream: str, kind: str, columns: dict[str, str], source: str = "") -> str:
-    """Return the statement of a trigger that adds an event.
-
-    Args:
-        stream: The SQL of the session's id.
-        kind: The SQL of the kind.
-        columns: The SQL of the further columns.
-        source: Where they are selected from; one row.
-    """
-    last = f"(SELECT seq FROM events WHERE stream_id = {stream} ORDER BY seq DESC LIMIT 1)"
-    names = ", ".join(quoted(["stream_id", "seq", "at", "kind", *columns]))
-    values = ", ".join([stream, f"coalesce({last}, 0) + 1", NOW, kind, *columns.values()])
-    selected = f"SELECT {values} FROM {source}" if source else f"VALUES ({values})"
-    return f"INSERT INTO events({names}) {selected}"
-
-
-def _without_stream(keys: dict[str, str]) -> dict[str, str]:
-    return {key: sql for key, sql in keys.items() if key != "stream_id"}
-
-
-def _created(table: str, word: str) -> str:
-    columns = _without_stream(_keys(table, "NEW"))
-    columns |= {name: f'NEW."{name}"' for name in values_of(table)}
-    return _insert(_keys(table, "NEW")["stream_id"], f"'{word}.created'", columns)
-
-
-_MOVED = {
-    table: " OR ".join(f"NEW.{column} IS NOT OLD.{column}" for column in KEYS[table])
-    for table in KEYS
-}
-"""The condition for a row that became another one, by table."""
-
-
-def _mask(table: str) -> str:
-    return " | ".join(
-        f'((NEW."{name}" IS NOT OLD."{name}") << {bit_of(table, name)})'
-        for name in values_of(table)
-    )
-
-
-def _changed(table: str) -> dict[str, str]:
-    return {
-        name: f'CASE WHEN NEW."{name}" IS NOT OLD."{name}" THEN NEW."{name}" END'
-        for name in values_of(table)
-    }
-
-
-def _updated(table: str, kind: str) -> str:
-    columns = _without_stream(_keys(table, "NEW")) | {"changed": _mask(table)} | _changed(table)
-    source = ""
-    if table == "chat_parts":
-        columns |= {
-            "kept": "kept",
-            "insert_at": "CASE WHEN kept IS NOT NULL THEN insert_at END",
-            "inserted": "CASE WHEN kept IS NOT NULL THEN inserted END",
-            "data_json": (
-                "CASE WHEN NEW.data_json IS OLD.data_json THEN NULL"
-                " WHEN kept IS NULL THEN NEW.data_json"
-                " WHEN insert_at IS NULL THEN substr(n, kept + 1)"
-                " ELSE CAST(substr(n, insert_at + 1, inserted) || substr(n, kept + inserted + 1)"
-                " AS BLOB) END"),
-        }  # fmt: skip
-        source = f"({_GROWN})"
-    return _insert(_keys(table, "NEW")["stream_id"], kind, columns, source)
-
-
-_RAW = "CAST('\",\"input\":' AS BLOB)"
-"""What follows the raw text of a tool's input while it streams; inside it quotes are escaped."""
-_GROWN = (
-    "SELECT n, insert_at, inserted, CASE"
-    f" WHEN length(o) <= {TAIL} OR NOT (SELECT complete FROM event_log) THEN NULL"
-    f" WHEN substr(o, 1, length(o) - {TAIL}) = substr(n, 1, length(o) - {TAIL})"
-    f" AND insert_at IS NULL THEN length(o) - {TAIL}"
-    f" WHEN insert_at BETWEEN 0 AND length(o) - {TAIL} AND inserted >= 0"
-    " AND substr(o, 1, insert_at) = substr(n, 1, insert_at)"
-    f" AND substr(o, insert_at + 1, length(o) - {TAIL} - insert_at)"
-    f" = substr(n, insert_at + inserted + 1, length(o) - {TAIL} - insert_at)"
-    f" THEN length(o) - {TAIL} END AS kept"
-    f" FROM (SELECT o, n, CASE WHEN streams THEN instr(o, {_RAW}) - 1 END AS insert_at,"
-    f" CASE WHEN streams THEN instr(n, {_RAW}) - instr(o, {_RAW}) END AS inserted"
-    " FROM (SELECT CAST(OLD.data_json AS BLOB) AS o, CAST(NEW.data_json AS BLOB) AS n,"
-    " OLD.tool_state = 'input-streaming' AND NEW.tool_state = 'input-streaming'"
-    " AND instr(OLD.data_json, '\",\"input\":') > 0 AND instr(NEW.data_json, '\",\"input\":') > 0"
-    " AS streams"
-    " WHERE OLD.data_json IS NOT NEW.data_json AND typeof(OLD.data_json) = 'text'"
-    " AND typeof(NEW.data_json) = 'text'"
-    " UNION ALL SELECT NULL, NULL, 0 LIMIT 1) LIMIT 1) LIMIT 1"
-)
-"""Rows of ``n`` (the new text as bytes) and how it grew out of the old one; NULL if it did not."""
-
-
-def _key_was_set(path: str) -> str:
-    return (f"json_extract(NEW.metadata_json, '{path}') IS NOT NULL"
-            f" AND json_extract(OLD.metadata_json, '{path}') IS NULL")
-
-
-def _key_was_cleared(path: str) -> str:
-    return (f"json_extract(NEW.metadata_json, '{path}') IS NULL"
-            f" AND json_extract(OLD.metadata_json, '{path}') IS NOT NULL")
-
-
-_SESSION_KIND = (
-    "CASE WHEN NEW.archived_at IS NOT NULL AND OLD.archived_at IS NULL THEN 'session.archived'"
-    " WHEN NEW.archived_at IS NULL AND OLD.archived_at IS NOT NULL THEN 'session.unarchived'"
-    " ELSE 'session.updated' END"
-)
-_MESSAGE_KIND = (
-    "CASE WHEN NEW.metadata_json IS OLD.metadata_json"
-    " OR typeof(NEW.metadata_json) <> 'text' OR typeof(OLD.metadata_json) <> 'text'"
-    " OR NOT json_valid(NEW.metadata_json) OR NOT json_valid(OLD.metadata_json)"
-    " THEN 'message.updated'"
-    f" WHEN {_key_was_set('$.hidden_at')} THEN 'message.hidden'"
-    f" WHEN {_key_was_cleared('$.hidden_at')} THEN 'message.shown'"
-    f" WHEN {_key_was_set('$.backscroll.aborted_at')} THEN 'run.aborted'"
-    f" WHEN {_key_was_set('$.queue_canceled_at')} THEN 'message.cancelled'"
-    f" WHEN {_key_was_set('$.queued_at')} THEN 'message.queued'"
-    f" WHEN {_key_was_cleared('$.queued_at')} THEN 'message.fired'"
-    " ELSE 'message.updated' END"
-)
-
-_WORDS = {"chat_sessions": "session", "chat_messages": "message", "chat_parts": "part"}
-_KINDS = {
-    "chat_sessions": _SESSION_KIND, "chat_messages": _MESSAGE_KIND, "chat_parts": "'part.updated'",
-}  # fmt: skip
-_STAYS = "WHEN EXISTS (SELECT 1 FROM chat_sessions WHERE id = OLD.session_id)"
-"""The condition for a deleted row to have an event: rows that go with their session have none."""
-
-
-def triggers() -> Iterator[tuple[str, str]]:
-    """Yield the name and the SQL of each trigger."""
-    for table, word in _WORDS.items():
-        old = _keys(table, "OLD")
-        bodies = {
-            "created": ("INSERT", "", [_created(table, word)]),
-            "updated": (
-                "UPDATE", f"WHEN NOT ({_MOVED[table]}) AND ({_mask(table)}) <> 0",
-                [_updated(table, _KINDS[table])]),
-            "moved": (
-                "UPDATE", f"WHEN {_MOVED[table]}",
-                [_insert(old["stream_id"], f"'{word}.moved'", _without_stream(old)),
-                 _created(table, word)]),
-            "deleted": (
-                "DELETE", "" if table == "chat_sessions" else _STAYS,
-                [_insert(old["stream_id"], f"'{word}.deleted'", _without_stream(old))]),
-        }  # fmt: skip
-        for what, (action, condition, statements) in bodies.items():
-            name = f"event_log_{word}_{what}"
-            body = " ".join(f"{statement};" for statement in statements)
-            yield name, (
-                f"CREATE TRIGGER {name} AFTER {action} ON {table} {condition} BEGIN {body} END")
-
-
-# -- snapshots: the rows of a session as events
-
-_LAST = "(SELECT coalesce(max(seq), 0) FROM events WHERE stream_id = :session)"
-
-
-def _snapshot(table: str, word: str, source: str, order: str) -> str:
-    keys = _keys(table, "r")
-    columns = _without_stream(keys) | {name: f'r."{name}"' for name in values_of(table)}
+    keys = keys_of(table, "r")
+    columns = without_stream(keys) | {
+        name: tables.stored(f'r."{name}"', name) for name in values_of(table)}
     names = ", ".join(quoted(["stream_id", "seq", "at", "kind", *columns]))
     values = ", ".join([
-        keys["stream_id"], f"{_LAST} + row_number() OVER (ORDER BY {order})", ":at",
-        f"'{word}.snapshot'", *columns.values()])
+        keys["stream_id"], f"{_LAST} + row_number() OVER (ORDER BY {order})",
+        "CAST(:at AS BIGINT)", f"'{word}.snapshot'", *columns.values()])
     return f"INSERT INTO events({names}) SELECT {values} FROM {source} ORDER BY {order}"
 
 
-SNAPSHOT = (
-    _snapshot("chat_sessions", "session", "chat_sessions r WHERE r.id = :session", "r.id"),
-    _snapshot("chat_messages", "message", "chat_messages r WHERE r.session_id = :session",
-              "r.created_at, r.id"),
-)  # fmt: skip
-"""Statements that add the rows of ``:session`` and its messages as events, at ``:at``."""
+def snapshot_of_head(tables: EventTables) -> tuple[str, str]:
+    """Return the statements that add the rows of ``:session`` and its messages, at ``:at``."""
+    return (
+        _snapshot(tables, "chat_sessions", "session",
+                  "chat_sessions r WHERE r.id = CAST(:session AS TEXT)", "r.id"),
+        _snapshot(tables, "chat_messages", "message",
+                  "chat_messages r WHERE r.session_id = CAST(:session AS TEXT)",
+                  "r.created_at, r.id"),
+    )  # fmt: skip
 
-_PAGE_OF_PARTS = (
-    "chat_parts WHERE session_id = :session AND rowid > :after ORDER BY rowid LIMIT :most"
-)
-SNAPSHOT_OF_PARTS = _snapshot(
-    "chat_parts", "part", f"(SELECT rowid AS number, * FROM {_PAGE_OF_PARTS}) r", "r.number")
-"""The statement that adds ``:most`` parts of the session after the row ``:after`` as events."""
-LAST_PART = f"SELECT max(number) FROM (SELECT rowid AS number FROM {_PAGE_OF_PARTS})"
-"""The statement for the last row that the one before adds."""
+
+def _page_of_parts(tables: EventTables, columns: str) -> str:
+    key = tables.part_key
+    return (f"(SELECT {key} AS number{columns} FROM chat_parts"
+            f" WHERE session_id = CAST(:session AS TEXT) AND {key} > :after"
+            f" ORDER BY {key} LIMIT :most) r")
+
+
+def snapshot_of_parts(tables: EventTables) -> str:
+    """Return the statement that adds ``:most`` parts of the session after the key ``:after``."""
+    return _snapshot(
+        tables, "chat_parts", "part", _page_of_parts(tables, ", chat_parts.*"), "r.number")
+
+
+def last_part(tables: EventTables) -> str:
+    """Return the statement for the last key that ``snapshot_of_parts`` adds."""
+    return f"SELECT max(number) FROM {_page_of_parts(tables, '')}"
+
 
 WITHOUT_SNAPSHOT = (
-    "SELECT id FROM chat_sessions s WHERE (:after IS NULL OR id > :after) AND NOT EXISTS"
+    "SELECT id FROM chat_sessions s"
+    " WHERE (CAST(:after AS TEXT) IS NULL OR id > CAST(:after AS TEXT)) AND NOT EXISTS"
     " (SELECT 1 FROM events e WHERE e.stream_id = s.id AND e.kind = 'session.created'"
     " AND e.id >= (SELECT first_id FROM event_log)) ORDER BY id LIMIT 1"
 )
 """The statement for the next session that existed when the log was switched on."""
 
 DELETED = (
-    "INSERT INTO events(stream_id, seq, at, kind)"
-    f" SELECT :session, {_LAST} + 1, :at, 'session.deleted'"
+    "INSERT INTO events(stream_id, seq, at, kind) SELECT CAST(:session AS TEXT),"
+    f" {_LAST} + 1, CAST(:at AS BIGINT), 'session.deleted'"
 )
 """The statement that adds the deletion of ``:session``."""
 STORE_STREAM = "store"
 """The stream of events that are about no session."""
 FORGOTTEN = (
-    "INSERT INTO events(id, stream_id, seq, at, kind) SELECT :id, :stream,"
-    " coalesce((SELECT max(seq) FROM events WHERE stream_id = :stream), 0) + 1, :at,"
-    " 'store.forgot'"
+    "INSERT INTO events(id, stream_id, seq, at, kind)"
+    " SELECT CAST(:id AS BIGINT), CAST(:stream AS TEXT),"
+    " coalesce((SELECT max(seq) FROM events WHERE stream_id = CAST(:stream AS TEXT)), 0) + 1,"
+    " CAST(:at AS BIGINT), 'store.forgot'"
 )
 """The statement that takes the place of the newest event, without a word of what was forgotten."""

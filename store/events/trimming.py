@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from store.engine.connection import Connection, dialect_of
 from store.engine.database import Database, in_transaction
+from store.engine.event_log import KEYS, quoted, values_of
 from store.events.log import LogState, has_events, log_state, require_events
 from store.events.rows import Value, exact, fold, placed, row_of
-from store.events.sql import KEYS, STORE_STREAM, quoted, values_of
+from store.events.sql import STORE_STREAM
 from store.system.clock import Clock, system_clock
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ _AT_ONCE = 5_000
 _PAUSE_S = 0.12
 """Seconds between two of them: who waits for the lock looks every 0.1 s."""
 _TEXTS = ("metadata_json", "data_json", "model_json", "permissions_json")
-_SIZE = f"count(*), coalesce(sum({ROW_BYTES} + " + " + ".join(
-    f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in _TEXTS) + "), 0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,8 @@ def log_size(db: Database) -> tuple[int, int]:
     """Return how many events a store has, and about how many bytes they take."""
     if not has_events(db):
         return 0, 0
-    count, size = db.connection.execute(f"SELECT {_SIZE} FROM events").fetchone()
+    count, size = db.connection.execute(
+        f"SELECT {_sizes(db.connection)} FROM events").fetchone()
     return int(count), int(size)
 
 
@@ -104,7 +104,7 @@ def trim(
     """
     require_events(db)
     done, now = Trimmed(), clock()
-    with exact(db.file) as connection:
+    with exact(db.connection) as connection:
         found = connection.execute(
             "SELECT stream_id, max(at) FROM events WHERE stream_id <> ? GROUP BY stream_id"
             " ORDER BY 2", (STORE_STREAM,)).fetchall()
@@ -140,9 +140,17 @@ def trim_if_due(db: Database, bounds: Bounds, *, clock: Clock = system_clock) ->
     return trim(db, bounds, clock=clock) if is_due(log_state(db), bounds, clock()) else None
 
 
-def _size(connection: sqlite3.Connection, stream: Value) -> int:
+def _sizes(connection: Connection) -> str:
+    """Return the expressions for the number of events and their bytes."""
+    sql = dialect_of(connection)
+    texts = " + ".join(f"coalesce({sql.bytes_of(name)}, 0)" for name in _TEXTS)
+    return f"count(*), coalesce(sum({ROW_BYTES} + {texts}), 0)"
+
+
+def _size(connection: Connection, stream: Value) -> int:
     row = connection.execute(
-        f"SELECT {_SIZE} FROM events WHERE stream_id = {placed(stream)}", (stream,)).fetchone()
+        f"SELECT {_sizes(connection)} FROM events WHERE stream_id = {placed(stream)}", (stream,)
+    ).fetchone()
     return int(row[1])
 
 
@@ -158,7 +166,7 @@ def _cut_one(db: Database, stream: Value, before: int | None, done: Trimmed) -> 
     cut = in_transaction(db, _Cut.of, stream, before)
     if cut is None:
         return
-    steps, is_first = cut.steps(db.file), True
+    steps, is_first = cut.steps(db.connection), True
     while some := list(itertools.islice(steps, _AT_ONCE)):
         if not is_first:
             time.sleep(_PAUSE_S)
@@ -210,7 +218,7 @@ class _Cut:
             stream: The session's id.
             before: Events before it are cut, epoch ms; None for all.
         """
-        connection, of = db.file, f"stream_id = {placed(stream)}"
+        connection, of = db.connection, f"stream_id = {placed(stream)}"
         last = 1 << 62
         if before is not None:
             (kept,) = connection.execute(
@@ -237,7 +245,7 @@ class _Cut:
             db: The library.
             steps: What ``steps`` gave.
         """
-        there = _ids(db.file, self.stream, self.first, self.first + len(self.ids) - 1)
+        there = _ids(db.connection, self.stream, self.first, self.first + len(self.ids) - 1)
         # Those that are deleted already are 0.
         if there != [number for number in self.ids if number]:
             return False
@@ -245,7 +253,7 @@ class _Cut:
             step()
         return True
 
-    def steps(self, connection: sqlite3.Connection) -> Iterator[_Step]:
+    def steps(self, connection: Connection) -> Iterator[_Step]:
         """Yield the steps; each but the first ones expects that those before are done.
 
         Args:
@@ -268,15 +276,15 @@ class _Cut:
         for seq in range(self.first, end - self.left + 1):
             yield partial(self._delete, connection, seq)
 
-    def _neutral(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _neutral(self, connection: Connection, seq: int) -> None:
         connection.execute(_NEUTRAL, (self.ids[seq - self.first],))
 
-    def _merge(self, connection: sqlite3.Connection, table: str, events: list[int]) -> None:
+    def _merge(self, connection: Connection, table: str, events: list[int]) -> None:
         _merge(connection, self.stream, table, events)
         for seq in events[1:]:
             self._neutral(connection, seq)
 
-    def _move(self, connection: sqlite3.Connection, seq: int, to: int) -> None:
+    def _move(self, connection: Connection, seq: int, to: int) -> None:
         """Let an event that counts and a later one that changes nothing change places."""
         ids, one, other = self.ids, seq - self.first, to - self.first
         if one != other:
@@ -286,15 +294,16 @@ class _Cut:
             connection.execute(set_seq, (seq, ids[other]))
             ids[one], ids[other] = ids[other], ids[one]
         connection.execute(
-            "UPDATE events SET kind = substr(kind, 1, instr(kind, '.')) || 'snapshot'"
-            " WHERE id = ? AND kind NOT GLOB '*.snapshot'", (ids[other],))
+            "UPDATE events SET kind = CASE WHEN part_id IS NOT NULL THEN 'part.snapshot'"
+            " WHEN message_id IS NOT NULL THEN 'message.snapshot' ELSE 'session.snapshot' END"
+            " WHERE id = ? AND kind NOT LIKE '%.snapshot'", (ids[other],))
 
-    def _delete(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _delete(self, connection: Connection, seq: int) -> None:
         connection.execute("DELETE FROM events WHERE id = ?", (self.ids[seq - self.first],))
         self.ids[seq - self.first] = 0
 
 
-def _ids(connection: sqlite3.Connection, stream: Value, first: int, last: int) -> list[int]:
+def _ids(connection: Connection, stream: Value, first: int, last: int) -> list[int]:
     """Return the ids of a session's events in their order.
 
     Args:
@@ -309,7 +318,7 @@ def _ids(connection: sqlite3.Connection, stream: Value, first: int, last: int) -
 
 
 def _merge(
-    connection: sqlite3.Connection, stream: Value, table: str, events: list[int]
+    connection: Connection, stream: Value, table: str, events: list[int]
 ) -> None:
     """Give the first event of a row all that its updates say.
 
@@ -323,7 +332,10 @@ def _merge(
     row = row_of(connection, stream, table, events)[len(KEYS[table]):]
     ((at,),) = connection.execute(
         f"SELECT at FROM events WHERE {of}", (stream, events[-1])).fetchall()
-    changes = ["at = ?"] + [f"{name} = {placed(value)}"
-                            for name, value in zip(quoted(values_of(table)), row, strict=True)]
+    # On a server the JSON of parts is in a column of bytes.
+    changes = ["at = ?"] + [
+        f'"{name}" = ?' if name == "data_json" and dialect_of(connection).name != "sqlite" else
+        f'"{name}" = {placed(value)}'
+        for name, value in zip(values_of(table), row, strict=True)]
     connection.execute(
         f"UPDATE events SET {', '.join(changes)} WHERE {of}", (at, *row, stream, events[0]))

@@ -16,6 +16,7 @@ from store.activity.states import OPEN_STATES
 from store.engine import changes
 from store.engine.companions import beside, size_of
 from store.engine.database import Database, in_transaction, open_database
+from store.engine.event_log import VERSION as FORMAT
 from store.engine.json_edits import set_json
 from store.engine.sidecars import Sidecar, remove_files, store_identity, value_of
 from store.engine.snapshots import PARTIAL, integrity_of
@@ -23,7 +24,6 @@ from store.engine.transactions import explained
 from store.errors import StoreError
 from store.events import checking as events_checking
 from store.events.log import is_lacking, log_state, switch_on
-from store.events.sql import VERSION as FORMAT
 from store.search.index import checking as index_checking
 from store.search.index.sidecar import EVERYTHING, INDEX, number_of
 from store.stats import checking as statistics_checking

@@ -15,9 +15,13 @@ import pytest
 
 from store.engine import schema
 from store.engine.database import open_database
+from store.engine.opening import open_target
 from store.events.rebuilding import differing
 from tests.cli.conftest import Run
 from tests.cli.stdin import answering
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_server_store
+from tests.store.talks import Talk
 
 
 @pytest.fixture
@@ -116,6 +120,27 @@ def test_a_store_is_made_of_the_log(run: Run, small: Path, tmp_path: Path) -> No
     assert sick.code == 1 and "event log" in sick.out and "are missing" in sick.out
     assert run("doctor", "--fix").code == 0 and run("doctor").code == 0
     assert run("rebuild", tmp_path / "third.db").code == 0
+
+
+def test_on_a_server(run: Run, tmp_path: Path, postgres: Server) -> None:
+    url = new_server_store(postgres)
+    with contextlib.closing(open_target(url, write=True)) as db:
+        talk = Talk(db)
+        made = talk.session()
+        talk.message(made, "user", "hi")
+    assert run("events", "--on", "--store", url, "--json").json["complete"]
+    run("rename", made, "a title", "--store", url)
+    lines = run("events", made, "--store", url, "--json").out.splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == [
+        "session.snapshot", "message.snapshot", "part.snapshot", "session.updated"]
+    done = run("rebuild", tmp_path / "made.db", "--store", url, "--json").json
+    assert done["differing"] == [] and done["rows"]["chat_parts"] == 1
+    assert done["left"] == {"verb_log": 1}
+    other = postgres.database().url
+    assert "pg_dump keeps them" in run("rebuild", other, "--store", url).err
+    assert run("show", made, "--store", other).out == run("show", made, "--store", url).out
+    assert "has sessions already" in run("rebuild", other, "--store", url).err
+    assert run("events", "--off", "--drop", "--yes", "--store", url, "--json").json["events"] == 0
 
 
 def test_the_doctor_completes_a_log(run: Run, small: Path) -> None:

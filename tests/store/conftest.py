@@ -41,7 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_on_server(item: pytest.Item) -> bool:
     of = getattr(item, "callspec", None)
-    return of is not None and "server" in (of.params.get("talk"), of.params.get("own_talk"))
+    return of is not None and "server" in (
+        of.params.get("talk"), of.params.get("own_talk"), of.params.get("db"))
 
 
 @pytest.fixture(params=["own", "contract", "grida", "server"])

@@ -153,6 +153,8 @@ class ServerConnection:
         sql: The words of its engine for the columns of the store; set when these are known.
         is_pooled: Whether a pooler may give each transaction another connection of the server.
         total_changes: How many rows it has written.
+        text_factory: As in ``sqlite3``, what makes a value of the bytes of a text; ``str`` leaves
+            texts as they are. Bytes are taken for those of a text, as in the event log.
         claimed: Sessions that only its recorders may record.
     """
 
@@ -169,6 +171,7 @@ class ServerConnection:
         self.schemas: Mapping[str, str] = {}
         self.sql: Dialect = SQLITE
         self.total_changes = 0
+        self.text_factory: Callable[[bytes], Any] = str
         self.claimed: set[str] = set()
         self._beside: sqlite3.Connection | None = None
         self._loop = asyncio.new_event_loop()
@@ -238,6 +241,8 @@ class ServerConnection:
             records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
         # Rows of the driver have names too, but are no tuples: they are not equal to one.
         rows = list(map(tuple, records))
+        if self.text_factory is not str:
+            rows = [tuple(map(self._exact, row)) for row in rows]
         written = -1
         if not statement.only_reads:
             try:
@@ -332,6 +337,11 @@ class ServerConnection:
         if len(self._statements) > _KEPT:
             self._statements.popitem(last=False)
         return found
+
+    def _exact(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text_factory(value.encode())
+        return self.text_factory(value) if isinstance(value, bytes) else value
 
     def _forget_prepared(self) -> None:
         """Prepare all statements anew: tables have changed, or somebody else forgot them."""

@@ -28,6 +28,7 @@ class Postgres(Dialect):
     then_join = "JOIN"
     random_tail = "upper(left(replace(CAST(gen_random_uuid() AS text), '-', ''), 14))"
     row_order = "ctid"
+    begin_unmoving = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
 
     def __init__(
@@ -163,6 +164,10 @@ class Postgres(Dialect):
     def limit(self, count: int) -> int | None:
         """Return what is bound after ``LIMIT``; a negative count is all rows."""
         return count if count >= 0 else None
+
+    def bytes_of(self, column: str) -> str:
+        """Return an expression for the number of bytes of a text; NULL where it is."""
+        return f"octet_length({column})"
 
     def text(self, column: str) -> str:
         """Return a JSON column as a text."""

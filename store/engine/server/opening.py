@@ -14,6 +14,7 @@ from store.engine.form import Form
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
+from store.engine.server.event_log import ServerEvents
 from store.engine.server.login import quoted, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server.searched import make_indexes
@@ -107,6 +108,8 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
     connection.sql = form.sql
     refusal = _why_read_only(connection, tables, form)
     reason = refusal or (None if write else READING)
+    if reason is None and form.name == "own":
+        ServerEvents(connection).renew()
     path = _local(connection, tables.schema)
     SERVERS[str(path)] = partial(open_server, url)
     return Database(str(path), connection, form, reason, refusal, server=url)

@@ -63,6 +63,8 @@ KEPT_TABLES = tuple(
     for table in (*_CONTRACT_TABLES, "attachments")
 )
 """Tables of rows that undo can bring back; in a file each is made with its first row."""
+_EVENTS = ("events", "event_log")
+"""Tables of the event log, which are made when it is switched on."""
 _KEPT = "".join(
     f"CREATE TABLE {name} (verb_seq BIGINT NOT NULL, LIKE {name.partition('_')[2]});\n"
     f"CREATE INDEX {name}_verb ON {name}(verb_seq);\n"
@@ -86,7 +88,8 @@ def names(contract: str, *, ours: bool) -> dict[str, str]:
     found = {table: f"{quoted(contract)}.{table}" for table in _CONTRACT_TABLES}
     if ours:
         side = quoted(side_schema(contract))
-        found |= {table: f"{side}.{table}" for table in (*SIDE_TABLES, *KEPT_TABLES, VERSION_TABLE)}
+        ours_too = (*SIDE_TABLES, *KEPT_TABLES, *_EVENTS, VERSION_TABLE)
+        found |= {table: f"{side}.{table}" for table in ours_too}
     return found
 
 

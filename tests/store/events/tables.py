@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
-import sqlite3
 from itertools import count
+
+from store.engine.database import Database
 
 LENGTHS = (0, 1, 5, 63, 64, 65, 70, 200, 1000)
 METADATA = (
@@ -16,16 +18,38 @@ METADATA = (
 class Changes:
     """Makes one change after the other."""
 
-    def __init__(self, connection: sqlite3.Connection, rng: random.Random) -> None:
-        self.do, self.rng, self.ids = connection.execute, rng, count()
+    def __init__(self, db: Database, rng: random.Random, *, plain: bool = False) -> None:
+        """Change nothing yet.
+
+        Args:
+            db: The store.
+            rng: What is changed.
+            plain: Whether all values are such as any engine holds as they are.
+        """
+        self.do, self.rng, self.ids = db.connection.execute, rng, count()
+        self.is_server = db.server is not None
+        self.is_file, self.plain = not self.is_server and not plain, plain
 
     def text(self, length: int | None = None) -> str:
         length = self.rng.choice(LENGTHS) if length is None else length
-        return "".join(self.rng.choice('ab\xe9\u65e5\U0001f600"\\\0{}:,') for _ in range(length))
+        return "".join(self.rng.choice(
+            'ab\xe9\u65e5\U0001f600{}:,' + ('"\\\0' if self.is_file else ""))
+            for _ in range(length))
 
     def value(self) -> str | bytes:
-        return self.rng.randbytes(self.rng.randrange(99)) if self.rng.random() < 0.1 else (
-            self.text())
+        is_text = self.plain or self.rng.random() >= 0.1
+        return self.text() if is_text else self.rng.randbytes(self.rng.randrange(99))
+
+    def json(self, value: str | bytes) -> str | bytes:
+        """Return a value for a column of JSON, which on a server must be valid."""
+        if self.is_file:
+            return value
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        try:
+            json.loads(text)
+        except ValueError:
+            return json.dumps(text, ensure_ascii=self.rng.random() < 0.5)
+        return text
 
     def one(self, query: str) -> tuple[str, ...]:
         rows = self.do(query).fetchall()
@@ -42,7 +66,11 @@ class Changes:
         if message:
             kinds += [*[self.new_part] * 3, self.change_message, self.delete_message, self.move]
         if part:
-            kinds += [self.delete_part, self.rename_part, self.replace_part]
+            kinds += [self.delete_part, self.rename_part]
+            if self.is_file:
+                kinds.append(self.replace_part)
+            elif self.is_server:
+                kinds.append(self.empty)
         self.session, self.message, self.part = session, message, part
         self.rng.choice(kinds)()
 
@@ -50,29 +78,30 @@ class Changes:
         self.do(
             "INSERT INTO chat_sessions(id, agent, model_json, metadata_json, cost_usd, created_at,"
             " updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (f"ses_{next(self.ids)}" + self.rng.choice(["", "\0x"]), self.value(), self.value(),
-             self.rng.choice(METADATA), self.rng.random() * self.rng.choice([1, 1e300, 1e-300]),
-             next(self.ids), 1))
+            (f"ses_{next(self.ids)}" + self.rng.choice(["", "x" if self.plain else "\0x"]),
+             self.value(), self.json(self.value()), self.json(self.rng.choice(METADATA)),
+             self.rng.random() * self.rng.choice([1, 1e300, 1e-300]), next(self.ids), 1))
 
     def new_message(self) -> None:
         self.do("INSERT INTO chat_messages VALUES (?, ?, ?, ?, ?, 1)",
                 (f"msg_{next(self.ids)}", self.session[0], self.value(),
-                 self.rng.choice(METADATA), next(self.ids)))
+                 self.json(self.rng.choice(METADATA)), next(self.ids)))
 
     def new_part(self) -> None:
         self.do("INSERT INTO chat_parts VALUES (?, ?, ?, ?, ?, ?, NULL, ?, 1, ?)",
                 (f"prt_{next(self.ids)}", *self.message, self.rng.randrange(5), self.value(),
-                 self.value(), self.rng.choice([None, "input-streaming"]),
-                 self.rng.choice([2, 1.5])))
+                 self.json(self.value()), self.rng.choice([None, "input-streaming"]),
+                 self.rng.choice([2, 1.5 if self.is_file else 3])))
 
     def change_session(self) -> None:
         self.do("UPDATE chat_sessions SET archived_at = ?, cost_usd = ?, metadata_json = ?"
                 " WHERE id = ?",
-                (self.rng.choice([None, 5]), self.rng.random(), self.text(), *self.session))
+                (self.rng.choice([None, 5]), self.rng.random(), self.json(self.text()),
+                 *self.session))
 
     def change_message(self) -> None:
         self.do("UPDATE chat_messages SET metadata_json = ?, updated_at = ? WHERE id = ?",
-                (self.rng.choice(METADATA), next(self.ids), self.message[0]))
+                (self.json(self.rng.choice(METADATA)), next(self.ids), self.message[0]))
 
     def grow(self) -> None:
         """Change a part's text as a stream does, or to anything."""
@@ -93,7 +122,7 @@ class Changes:
             data = f'{{"rawInput":"{raw}","input":{{"x":"{raw}"}}}}'
         self.do(
             "UPDATE chat_parts SET data_json = ?, updated_at = ?, tool_state = ? WHERE id = ?",
-            (data if way < 0.9 else self.value(), next(self.ids),
+            (self.json(data if way < 0.9 else self.value()), next(self.ids),
              self.rng.choice([None, "input-streaming", "input-streaming"]), self.part[0]))
 
     def delete_session(self) -> None:
@@ -122,3 +151,8 @@ class Changes:
                 " 'new', NULL, NULL, 4, 4 FROM chat_parts WHERE id = ?", self.part[:1])
         self.do("INSERT OR REPLACE INTO chat_messages SELECT id, session_id, 'r', '{}', 4, 4"
                 " FROM chat_messages WHERE id = ?", self.message[:1] or ("none",))
+
+    def empty(self) -> None:
+        """Empty a table, as only a server does in one step."""
+        if self.rng.random() < 0.1:
+            self.do("TRUNCATE TABLE chat_parts")

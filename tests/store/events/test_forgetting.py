@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from store.engine.database import Database, in_transaction, open_database
+from store.engine.database import Database, in_transaction
 from store.errors import NotFound, Refused
 from store.events.log import switch_on
 from store.events.reading import events_of, events_of_all, newest_event
@@ -23,22 +19,25 @@ SECRET = "xyzzy-the-secret-word"
 NOW = 1_790_000_000_000
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
-        for name in ("ses_1", "ses_2"):
-            database.connection.execute(
-                "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
-                " VALUES (?, 'a', '{}', 1, 1)", (name,))
-        database.connection.execute(
-            "INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'user', '{}', 5, 5)")
-        database.connection.execute(
-            "INSERT INTO chat_parts VALUES ('prt_1', 'msg_1', 'ses_1', 0, 'text', ?, NULL, NULL,"
-            " 6, 6)", (f'{{"type":"text","text":"{SECRET}"}}',))
-        yield database
+@pytest.fixture(autouse=True)
+def _rows(db: Database) -> None:
+    for name in ("ses_1", "ses_2"):
+        db.connection.execute(
+            "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+            " VALUES (?, 'a', '{}', 1, 1)", (name,))
+    db.connection.execute(
+        "INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'user', '{}', 5, 5)")
+    db.connection.execute(
+        "INSERT INTO chat_parts VALUES ('prt_1', 'msg_1', 'ses_1', 0, 'text', ?, NULL, NULL,"
+        " 6, 6)", (f'{{"type":"text","text":"{SECRET}"}}',))
 
 
 def assert_nothing_left(db: Database) -> None:
+    if db.server is not None:
+        assert list(events_of(db, "ses_1")) == []
+        for table in ("deleted_chat_parts", "undone_chat_parts", "chat_parts"):
+            assert not db.connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone(), table
+        return
     files = [path for path in db.path.parent.iterdir() if path.name.startswith("library.db")]
     assert len(files) >= 2
     for path in files:

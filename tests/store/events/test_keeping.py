@@ -11,8 +11,8 @@ import pytest
 
 from store.engine import schema
 from store.engine.database import in_transaction, open_database
-from store.events import sql
-from store.events.log import log_state, put_triggers, switch_on
+from store.engine.event_log import TABLES, VERSION, FileEvents
+from store.events.log import log_state, switch_on
 from store.events.reading import events_of
 from store.events.rebuilding import differing
 from store.events.trimming import log_size
@@ -54,10 +54,10 @@ def test_an_older_library_migrates_with_its_log(tmp_path: Path, version: int) ->
                 older.execute(statement)
         older.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         older.execute(f"PRAGMA user_version = {version}")
-        for statement in schema.statements(sql.TABLES):
+        for statement in schema.statements(TABLES):
             older.execute(statement)
-        put_triggers(older)
-        older.execute("INSERT INTO event_log VALUES (?, 1, 1, 1, NULL, 1, 0)", (sql.VERSION,))
+        FileEvents(older).put()
+        older.execute("INSERT INTO event_log VALUES (?, 1, 1, 1, NULL, 1, 0)", (VERSION,))
         older.execute("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
                       " VALUES ('ses_1', 'a', '{}', 1, 1)")
     path.chmod(0o600)

@@ -5,37 +5,41 @@ from __future__ import annotations
 import contextlib
 import random
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from store.engine.database import Database, open_database
+from store.engine.opening import open_target
+from store.engine.server.connection import ServerConnection
+from store.engine.server_url import server_url
 from store.errors import Refused
 from store.events.log import (
     log_state,
-    missing_triggers,
     switch_off,
     switch_on,
+    tables_of,
 )
 from store.events.reading import changes_of, events_of, events_of_all
 from store.events.rebuilding import differing, rebuild
 from store.system.files import AlreadyThere
 from store.upkeep.doctor import examine
+from tests.sources.postgres_server import Server
+from tests.store.engines import opened_again
 from tests.store.events.tables import Changes
 
 TABLES = ("chat_sessions", "chat_messages", "chat_parts")
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
-        yield database
-
-
 def assert_same(db: Database, other: Path) -> None:
-    """Fail unless two stores have the same three tables, compared by SQLite itself."""
+    """Fail unless two stores have the same three tables, files compared by SQLite itself."""
     do = db.connection.execute
+    if db.server is not None:
+        with contextlib.closing(open_database(other, write=False)) as made:
+            for table in TABLES:
+                select = f"SELECT * FROM {table} ORDER BY id"
+                assert do(select).fetchall() == made.connection.execute(select).fetchall()
+        return
     do("ATTACH ? AS other", (str(other),))
     for table in TABLES:
         for one, two in (("main", "other"), ("other", "main")):
@@ -61,6 +65,11 @@ def part(db: Database, text: str, name: str = "prt_1", state: str | None = None)
         (name, text, state))
 
 
+def _raw(db: Database) -> str:
+    return "convert_to(CAST(data_json AS text), 'UTF8')" if db.server else (
+        "CAST(data_json AS BLOB)")
+
+
 def kinds(db: Database, session_id: str = "ses_1") -> list[str]:
     return [event.kind for event in events_of(db, session_id)]
 
@@ -70,7 +79,7 @@ def test_what_is_rebuilt_equals_the_tables_after_any_changes(
     db: Database, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
-    changes = Changes(db.file, rng)
+    changes = Changes(db, rng)
     steps = rng.choice([20, 150])
     for step in range(steps):
         if step in (3, steps // 2 + 5):
@@ -87,13 +96,13 @@ def test_what_is_rebuilt_equals_the_tables_after_any_changes(
     assert db.connection.execute(gaps).fetchall() == []
     texts = {event.part_id: event.payload["data_json"]
              for event in events_of_all(db) if "data_json" in event.payload}
-    for name, data in db.connection.execute("SELECT id, CAST(data_json AS BLOB) FROM chat_parts"):
+    for name, data in db.connection.execute(f"SELECT id, {_raw(db)} FROM chat_parts"):
         assert texts[name] == data.decode("utf-8", "replace")
 
 
 def test_reading_from_any_event_gives_the_same(db: Database) -> None:
     switch_on(db)
-    changes = Changes(db.file, random.Random(5))
+    changes = Changes(db, random.Random(5))
     changes.new_session()
     for _ in range(120):
         changes.change()
@@ -110,13 +119,13 @@ def test_text_that_grows_is_stored_once(db: Database) -> None:
     switch_on(db)
     session(db)
     message(db)
-    part(db, "")
+    part(db, '""')
     for words in range(300):
         text = f'{{"type":"text","text":"{"word " * words}","state":"streaming"}}'
         db.connection.execute(
             "UPDATE chat_parts SET data_json = ?, updated_at = ?", (text, 10 + words))
     (size,) = db.connection.execute(
-        "SELECT sum(length(CAST(data_json AS BLOB))) FROM events").fetchone()
+        f"SELECT sum({db.sql.bytes_of('data_json')}) FROM events").fetchone()
     assert size < 300 * 75
     *_, last = events_of(db, "ses_1")
     assert last.payload["data_json"] == text and (last.at, last.part_index) == (309, 3)
@@ -127,14 +136,14 @@ def test_input_of_a_tool_that_streams_is_stored_once(db: Database) -> None:
     switch_on(db)
     session(db)
     message(db)
-    part(db, "", state="input-streaming")
+    part(db, '""', state="input-streaming")
     for words in range(300):
         raw = "line\\n" * words
         text = (f'{{"type":"tool-write","state":"input-streaming","rawInput":"{{\\"a\\":\\"{raw}",'
                 f'"input":{{"a":"{raw}"}}}}')
         db.connection.execute("UPDATE chat_parts SET data_json = ?", (text,))
     (size,) = db.connection.execute(
-        "SELECT sum(length(CAST(data_json AS BLOB))) FROM events").fetchone()
+        f"SELECT sum({db.sql.bytes_of('data_json')}) FROM events").fetchone()
     assert size < 300 * 90
     assert differing(db) == []
 
@@ -184,9 +193,14 @@ def test_an_event_is_in_the_transaction_of_its_change(db: Database) -> None:
 
 def test_a_program_that_knows_nothing_of_the_log_writes_it(db: Database) -> None:
     switch_on(db)
-    with contextlib.closing(sqlite3.connect(db.path, isolation_level=None)) as other:
-        other.execute("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
-                      " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    insert = ("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+              " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    if db.server is None:
+        with contextlib.closing(sqlite3.connect(db.path, isolation_level=None)) as other:
+            other.execute(insert)
+    else:
+        with contextlib.closing(ServerConnection(db.server)) as program:
+            program.script(insert)
     assert kinds(db) == ["session.created"]
 
 
@@ -221,7 +235,7 @@ def test_others_write_while_it_is_switched_on(
 ) -> None:
     monkeypatch.setattr("store.events.log.AT_ONCE_S", -1)
     monkeypatch.setattr("store.events.log._PAGE", 2)
-    changes = Changes(db.file, random.Random(seed))
+    changes = Changes(db, random.Random(seed))
     for _ in range(80):
         changes.change()
     switch_on(db, progress=lambda done, total: changes.change())
@@ -230,6 +244,7 @@ def test_others_write_while_it_is_switched_on(
         assert list(events_of(db, *name))
 
 
+@pytest.mark.file
 def test_a_text_that_grows_before_its_snapshot_is_read_as_it_is(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,15 +285,20 @@ def test_off_and_on_again(db: Database) -> None:
     assert differing(db) == []
     switch_off(db, drop=True)
     assert log_state(db) is None and kinds(db) == []
-    names = [row[0] for row in db.connection.execute("SELECT name FROM sqlite_master")]
-    assert not [name for name in names if name.startswith("event")]
+    assert not any(map(tables_of(db).has, ("events", "event_log")))
+    assert len(tables_of(db).missing()) in (6, 12)
 
 
 def test_a_trigger_that_is_missing_comes_back_with_new_snapshots(db: Database) -> None:
     switch_on(db)
-    db.connection.execute("DROP TRIGGER event_log_session_created")
+    name = "event_log_session_created"
+    if isinstance(db.connection, ServerConnection):
+        name = "event_log_session"
+        db.connection.script("ALTER TABLE chat_sessions DISABLE TRIGGER event_log_session")
+    else:
+        db.connection.execute(f"DROP TRIGGER {name}")
     session(db)
-    assert missing_triggers(db.file) == ["event_log_session_created"]
+    assert tables_of(db).missing() == [name] and tables_of(db).renew() is False
     assert differing(db) == ["ses_1"]
     switch_on(db)
     assert kinds(db) == ["session.snapshot"] and differing(db) == []
@@ -293,6 +313,7 @@ def test_a_log_without_its_table_begins_again(db: Database) -> None:
     assert kinds(db) == ["session.snapshot"] and differing(db) == []
 
 
+@pytest.mark.file
 def test_metadata_of_any_kind_can_be_written(db: Database) -> None:
     switch_on(db)
     session(db)
@@ -304,6 +325,7 @@ def test_metadata_of_any_kind_can_be_written(db: Database) -> None:
     assert differing(db) == []
 
 
+@pytest.mark.file
 def test_only_a_library_has_a_log(tmp_path: Path, db: Database) -> None:
     from store.engine import schema
 
@@ -335,3 +357,69 @@ def test_a_rebuilt_store_is_private_and_never_replaces_a_file(db: Database, tmp_
     with pytest.raises(AlreadyThere):
         rebuild(db, tmp_path / "made.db")
     assert sorted(path.name for path in tmp_path.iterdir() if "made" in path.name) == ["made.db"]
+
+
+def test_triggers_of_another_text_are_renewed_by_the_next_writer(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch_on(db)
+    session(db)
+    older = "trigger text of another version"
+    do = db.connection.execute
+    if isinstance(db.connection, ServerConnection):
+        side = db.connection.schemas["events"].rpartition(".")[0]
+        db.connection.script(
+            f"CREATE OR REPLACE FUNCTION {side}.event_log_session() RETURNS trigger LANGUAGE"
+            f" plpgsql AS $$BEGIN /* {older} */ RETURN NULL; END$$")
+    else:
+        ((text,),) = do("SELECT sql FROM sqlite_master WHERE name = 'event_log_session_updated'")
+        do("DROP TRIGGER event_log_session_updated")
+        do(text.replace("BEGIN", f"BEGIN /* {older} */"))
+    assert len(tables_of(db).missing()) > 0
+    with contextlib.closing(opened_again(db)) as writer:
+        assert tables_of(writer).missing() == [] and tables_of(writer).renew() is False
+        writer.connection.execute("UPDATE chat_sessions SET agent = 'b'")
+        state = log_state(writer)
+        assert state is not None and state.tells_all
+    assert kinds(db) == ["session.created", "session.updated"] and differing(db) == []
+
+
+def test_a_newer_log_keeps_its_triggers(db: Database) -> None:
+    switch_on(db)
+    db.connection.execute("UPDATE event_log SET version = version + 1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(tables_of(db)), "_there", lambda self: {})
+        assert tables_of(db).renew() is False
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_a_log_makes_a_store_on_a_server(db: Database, postgres: Server, seed: int) -> None:
+    changes = Changes(db, random.Random(seed), plain=True)
+    switch_on(db)
+    for _ in range(100):
+        changes.change()
+    url = server_url(postgres.database().url)
+    assert url is not None
+    made = rebuild(db, url)
+    assert made.differing == [] and made.name == str(url)
+    with contextlib.closing(open_target(url.dsn)) as other:
+        for table in TABLES:
+            select = f"SELECT * FROM {table} ORDER BY id"
+            assert (db.connection.execute(select).fetchall()
+                    == other.connection.execute(select).fetchall())
+    with pytest.raises(AlreadyThere, match="has sessions"):
+        rebuild(db, url)
+
+
+def test_what_a_server_cannot_hold_is_named(tmp_path: Path, postgres: Server) -> None:
+    url = server_url(postgres.database().url)
+    assert url is not None
+    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as db:
+        session(db)
+        db.connection.execute(
+            "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+            " VALUES ('ses_2', ?, '{}', 1, 1)", ("a\0b",))
+        switch_on(db)
+        made = rebuild(db, url)
+        assert made.rows["chat_sessions"] == 2 and made.differing == ["ses_2"]

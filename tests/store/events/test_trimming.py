@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,16 +21,10 @@ NOW = 1_790_000_000_000
 GAPS = "SELECT 1 FROM events GROUP BY stream_id HAVING max(seq) - min(seq) + 1 <> count(*)"
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
-        yield database
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_by_age_at_any_moment(db: Database, tmp_path: Path, seed: int) -> None:
     switch_on(db, clock=lambda: NOW)
-    changes = Changes(db.file, random.Random(seed))
+    changes = Changes(db, random.Random(seed))
     for _ in range(150):
         changes.change()
     db.connection.execute("UPDATE events SET at = ? + id * 1000", (NOW,))
@@ -60,7 +53,7 @@ def test_others_write_while_a_session_is_cut(
 ) -> None:
     switch_on(db)
     with contextlib.closing(open_database(db.path)) as other:
-        _cut_while_another_writes(db, Changes(other.file, random.Random(seed)), monkeypatch)
+        _cut_while_another_writes(db, Changes(other, random.Random(seed)), monkeypatch)
     assert differing(db) == []
     assert db.connection.execute(GAPS).fetchall() == []
 
@@ -93,7 +86,7 @@ def test_two_that_cut_the_same_session_do_not_mix_its_events(
     switch_on(db)
     others: list[int] = []
     with contextlib.closing(open_database(db.path)) as second:
-        changes = Changes(second.file, random.Random(seed))
+        changes = Changes(second, random.Random(seed))
         for _ in range(150):
             changes.change()
 
