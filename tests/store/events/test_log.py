@@ -304,6 +304,7 @@ def test_a_trigger_that_is_missing_comes_back_with_new_snapshots(db: Database) -
     assert kinds(db) == ["session.snapshot"] and differing(db) == []
 
 
+@pytest.mark.file
 def test_a_log_without_its_table_begins_again(db: Database) -> None:
     switch_on(db)
     session(db)
