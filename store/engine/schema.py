@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from store.engine.side_tables import (
     DEPENDENCIES,
+    LEASES,
     OUTLINES,
     READING_STATES,
     SERVERS,
@@ -156,6 +157,7 @@ MIGRATIONS: tuple[str, ...] = (
     OUTLINES,
     SERVERS,
     SHARED,
+    LEASES,
 )
 """Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 

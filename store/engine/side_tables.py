@@ -234,3 +234,15 @@ CREATE INDEX source_servers_place ON source_servers(place);
 ``root``: the URL as it is named, without its password. ``identity``: of the database.
 ``place``: the URL by which ``source_units`` and the sessions name it.
 """
+
+LEASES = """
+CREATE TABLE recorder_leases (
+    session_id  TEXT PRIMARY KEY,
+    holder_json TEXT NOT NULL,
+    ends_at     INTEGER NOT NULL
+);
+"""
+"""On a server behind a pooler, which recorder has a session, and until when.
+
+See ``store.recorder.claims``.
+"""

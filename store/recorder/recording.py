@@ -16,7 +16,7 @@ from store.engine.database import Database
 from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
-from store.recorder import lookup, writing
+from store.recorder import claims, lookup, writing
 from store.recorder.batch import Batch
 from store.recorder.json_text import dump, storable
 from store.recorder.large_json import LARGE, weight
@@ -79,6 +79,7 @@ class Recording:
         self.message = None
         self.waiting = 0
         self._is_claimed = False
+        self._holder = claims.new_holder(self.session.process)
         self._unsure: tuple[RecordedMessage, Batch] | None = None
 
     @property
@@ -127,14 +128,15 @@ class Recording:
             self.session_id, agent, workspace, dump({"activity": self.session.activity_json()}),
             self._clock(),
         )
-        self._is_claimed = yield Operation(partial(_begin, session=new), writes=True)
+        work = partial(_begin, session=new, holder=self._holder)
+        self._is_claimed = yield Operation(work, writes=True)
         return self.session_id
 
     def _continue(self, name: str) -> Procedure[None]:
         row, on_server = yield Operation(partial(_found, name=name))
         if on_server:
             self._is_claimed = yield Operation(
-                partial(writing.claim, session_id=row.id), writes=True)
+                partial(claims.claim, session_id=row.id, holder=self._holder), writes=True)
         self.session.id = row.id
         now = self._clock()
         stored = stored_activity(row.metadata_json) or {}
@@ -573,10 +575,16 @@ class Recording:
             self.session.set_activity("idle")
         if self.session.activity_moved:
             batch = Batch(self.session_id, None, self._clock(), session=self.session.take_write())
-            yield Operation(partial(writing.write, batch=batch), writes=True)
+            yield Operation(self._write(batch), writes=True)
         if self._is_claimed:
-            work = partial(writing.release, session_id=self.session_id)
+            work = partial(claims.release, session_id=self.session_id, holder=self._holder)
             yield Operation(work, writes=True)
+
+    def _write(self, batch: Batch) -> Callable[[Database], None]:
+        """Return what writes a batch, as long as the session is this recorder's."""
+        if self._is_claimed:
+            return partial(_write_claimed, batch=batch, holder=self._holder)
+        return partial(writing.write, batch=batch)
 
     def save(
         self, message: RecordedMessage | None = None, *, title: str | None = None,
@@ -595,8 +603,7 @@ class Recording:
         if message is None or batch is None:
             return
         try:
-            work = _write_claimed if self._is_claimed else writing.write
-            yield Operation(partial(work, batch=batch), writes=True)
+            yield Operation(self._write(batch), writes=True)
         except BaseException as error:
             if batch.logged is None or not is_lost(error):
                 self.put_back(message, batch)
@@ -657,17 +664,17 @@ def is_lost(error: BaseException) -> bool:
     return any(getattr(one, "is_lost", False) for one in (error, error.__cause__))
 
 
-def _begin(db: Database, session: writing.NewSession) -> bool:
+def _begin(db: Database, session: writing.NewSession, holder: str) -> bool:
     writing.insert_session(db, session)
-    return writing.claim(db, session.id)
+    return claims.claim(db, session.id, holder)
 
 
 def _found(db: Database, name: str) -> tuple[SessionRow, bool]:
     return sessions.resolve(db, name), db.server is not None
 
 
-def _write_claimed(db: Database, batch: Batch) -> None:
-    writing.claim(db, batch.session_id)
+def _write_claimed(db: Database, batch: Batch, holder: str) -> None:
+    claims.claim(db, batch.session_id, holder)
     writing.write(db, batch)
 
 

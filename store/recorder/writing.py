@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from store.engine.database import Database
 from store.engine.json_edits import set_json
-from store.errors import NotFound, Refused
+from store.errors import NotFound
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
 from store.recorder.json_text import dump
 from store.recorder.large_json import pieces
@@ -57,7 +57,6 @@ _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
 _LOG_CHANGE_ON_SERVER = f"{_LOG_CHANGE}, CAST(CAST(written_by AS text) AS bigint)"
-_CLAIM = "hashtextextended(CAST($1 AS text), 0)"
 _TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
 
@@ -134,53 +133,6 @@ def is_written(db: Database, batch: Batch) -> bool:
         {"1": seq, "2": batch.session_id, "3": by},
     ).fetchone()
     return row is not None
-
-
-def claim(db: Database, session_id: str) -> bool:
-    """Take a session of a store on a server for a recorder, until its connection ends.
-
-    Args:
-        db: A writing connection.
-        session_id: The session's id.
-
-    Returns:
-        Whether it is on a server; a recorder on a file is known by its process.
-
-    Raises:
-        Refused: Another recorder has the session, on this or another machine.
-    """
-    if db.server is None:
-        return False
-    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
-    if session_id not in claimed:
-        (taken,) = db.connection.execute(
-            f"SELECT pg_try_advisory_lock({_CLAIM})", {"1": _claim_name(db, session_id)}
-        ).fetchone()
-        if not taken:
-            raise Refused(
-                f"session {session_id} is being recorded by another connection to {db.name};"
-                " close that recorder first")
-        claimed.add(session_id)
-    return True
-
-
-def release(db: Database, session_id: str) -> None:
-    """Let others record a session of a store on a server.
-
-    Args:
-        db: A writing connection.
-        session_id: The session's id.
-    """
-    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
-    if session_id in claimed:
-        db.connection.execute(
-            f"SELECT pg_advisory_unlock({_CLAIM})", {"1": _claim_name(db, session_id)})
-        claimed.discard(session_id)
-
-
-def _claim_name(db: Database, session_id: str) -> str:
-    schemas = db.connection.schemas  # type: ignore[attr-defined]
-    return f"{schemas.get('chat_sessions', '')}/{session_id}"
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:

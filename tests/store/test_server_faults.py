@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import pwd
 import subprocess
@@ -20,13 +21,16 @@ from store.engine.opening import open_target
 from store.engine.server.watching import watch
 from store.errors import BackscrollError, Refused, StoreError
 from store.queries import sessions
+from store.recorder.procedures import drive
 from store.store import Store
+from store.system.processes import this_process
 from store.verbs.shelf import archive
 from tests.sources.postgres_server import REQUIRED
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
 from tests.store.engines import new_server_store
 from tests.store.pooler import Pooler, program
+from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 from tests.store.test_server_store import renamed, until
 
@@ -106,6 +110,61 @@ async def test_a_pooler_that_closes_idle_connections(
         assert len(await store.sessions()) == 1
         await store.create_session("mine")
         assert len(await store.sessions()) == 2
+
+
+def test_a_session_has_one_recorder_behind_poolers_too(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    """A lock of a connection would be kept by whoever has that connection next."""
+    front = pooler().url(url)
+    one, other, direct = (open_target(each, write=True) for each in (front, front, url))
+    recording, message = record(one, [{"type": "start"}])
+    session = recording.session_id
+    for second in (other, direct):
+        with pytest.raises(Refused, match="another connection"):
+            record(second, [], session=session)
+    feed(one, recording, [{"type": "text-start", "id": "t"},
+                          {"type": "text-delta", "id": "t", "delta": "mine"}])
+    drive(one, recording.close())
+    # Whoever is free of it takes it, and the other way round.
+    taken, _ = record(direct, [], session=session)
+    with pytest.raises(Refused, match="another connection"):
+        record(other, [], session=session)
+    drive(direct, taken.close())
+    taken, _ = record(other, [], session=session)
+    # It ended without a word, and another one took the session: nothing of the first is written.
+    direct.connection.execute("UPDATE recorder_leases SET ends_at = 5")
+    again, _ = record(one, [], session=session)
+    with pytest.raises(Refused, match="another connection"):
+        feed(other, taken, [{"type": "start"}])
+    drive(one, again.close())
+    assert direct.connection.execute("SELECT count(*) FROM recorder_leases").fetchone() == (0,)
+    assert direct.connection.execute(
+        "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+        " WHERE l.locktype = 'advisory' AND d.datname = current_database()").fetchone() == (0,)
+    assert stored(direct, message)["parts"][0]["text"] == "mine"
+    for each in (one, other, direct):
+        each.close()
+
+
+def test_the_lease_of_a_process_that_died_is_taken(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    front = pooler().url(url)
+    db, direct = open_target(front, write=True), open_target(url, write=True)
+    recording, _ = record(db, [{"type": "start"}])
+    holder = json.dumps(this_process().as_json() | {"started": 1})
+    for taker in (db, direct):
+        direct.connection.execute("UPDATE recorder_leases SET holder_json = ?", [holder])
+        taken, _ = record(taker, [], session=recording.session_id)
+        drive(taker, taken.close())
+    elsewhere = json.dumps(this_process().as_json() | {"host": "another", "pid": 1})
+    direct.connection.execute(
+        "INSERT INTO recorder_leases VALUES (?, ?, ?)", [recording.session_id, elsewhere, 1 << 60])
+    with pytest.raises(Refused, match="another connection"):
+        record(db, [], session=recording.session_id)
+    db.close()
+    direct.close()
 
 
 def test_statements_are_prepared_again_after_a_change_of_tables(

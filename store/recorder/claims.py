@@ -1,0 +1,135 @@
+"""One recorder for each session of a store on a server, whichever machine it runs on.
+
+A connection of its own holds an advisory lock as long as it lasts. A pooler gives each transaction
+another connection: there a row says which recorder has the session and for how long, and each
+batch renews it in its own transaction. Either way the other kind is seen too.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+from store.engine.database import Database
+from store.errors import Refused
+from store.system.processes import Process, is_alive
+
+LEASE_MS = 600_000
+"""How long a session stays its recorder's behind a pooler after the last batch."""
+_LEFT_MS = 86_400_000
+"""Rows of recorders that ended without a word are deleted after so long."""
+_KEY = "hashtextextended(CAST($1 AS text), 0)"
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+_RENEW = (
+    "INSERT INTO recorder_leases(session_id, holder_json, ends_at)"
+    f" VALUES ($1, $2, {_NOW} + {LEASE_MS}) ON CONFLICT (session_id) DO UPDATE"
+    " SET holder_json = excluded.holder_json, ends_at = excluded.ends_at"
+    f" WHERE recorder_leases.holder_json = $2 OR recorder_leases.ends_at < {_NOW} RETURNING 1"
+)
+_OTHERS = (
+    "SELECT holder_json FROM recorder_leases WHERE session_id = $1 AND holder_json <> $2"
+    f" AND ends_at >= {_NOW}"
+)
+
+
+def new_holder(process: Process) -> str:
+    """Return what names a recorder of a process, as JSON.
+
+    Args:
+        process: The process.
+    """
+    return json.dumps(process.as_json() | {"recorder": uuid.uuid4().hex})
+
+
+def claim(db: Database, session_id: str, holder: str) -> bool:
+    """Take a session of a store on a server for a recorder, or make sure that it still has it.
+
+    Args:
+        db: A writing connection, in a transaction.
+        session_id: The session's id.
+        holder: The recorder, of ``new_holder``.
+
+    Returns:
+        Whether it is on a server; a recorder on a file is known by its process.
+
+    Raises:
+        Refused: Another recorder has the session, on this or another machine.
+    """
+    if db.server is None:
+        return False
+    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
+    pooled: bool = db.connection.is_pooled  # type: ignore[attr-defined]
+    if session_id in claimed and not pooled:
+        return True
+    # Behind a pooler the lock is let go with the transaction; it only shows that nobody has it.
+    lock = "pg_try_advisory_xact_lock" if pooled else "pg_try_advisory_lock"
+    (taken,) = db.connection.execute(
+        f"SELECT {lock}({_KEY})", {"1": _name(db, session_id)}).fetchone()
+    if not taken:
+        raise _refused(db, session_id)
+    if db.form.name == "own":
+        if session_id not in claimed:
+            db.connection.execute(
+                f"DELETE FROM recorder_leases WHERE ends_at < {_NOW} - {_LEFT_MS}")
+        try:
+            _be_alone(db, session_id, holder, renew=pooled)
+        except Refused:
+            if not pooled:
+                _unlock(db, session_id)
+            raise
+    claimed.add(session_id)
+    return True
+
+
+def _be_alone(db: Database, session_id: str, holder: str, *, renew: bool) -> None:
+    """Refuse where another recorder has the lease of a session; that of a dead one is taken.
+
+    Args:
+        db: A writing connection, in a transaction.
+        session_id: The session's id.
+        holder: The recorder.
+        renew: Whether this one takes the lease.
+    """
+    values = {"1": session_id, "2": holder}
+    for (other,) in db.connection.execute(_OTHERS, values).fetchall():
+        if is_alive(json.loads(other)) is not False:
+            raise _refused(db, session_id)
+        db.connection.execute(
+            "DELETE FROM recorder_leases WHERE session_id = $1 AND holder_json = $2",
+            {"1": session_id, "2": other})
+    if renew and db.connection.execute(_RENEW, values).fetchone() is None:
+        raise _refused(db, session_id)
+
+
+def _refused(db: Database, session_id: str) -> Refused:
+    return Refused(
+        f"session {session_id} is being recorded by another connection to {db.name};"
+        " close that recorder first")
+
+
+def release(db: Database, session_id: str, holder: str) -> None:
+    """Let others record a session of a store on a server.
+
+    Args:
+        db: A writing connection.
+        session_id: The session's id.
+        holder: The recorder that had it.
+    """
+    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
+    if db.connection.is_pooled:  # type: ignore[attr-defined]
+        if db.form.name == "own":
+            db.connection.execute(
+                "DELETE FROM recorder_leases WHERE session_id = $1 AND holder_json = $2",
+                {"1": session_id, "2": holder})
+    elif session_id in claimed:
+        _unlock(db, session_id)
+    claimed.discard(session_id)
+
+
+def _unlock(db: Database, session_id: str) -> None:
+    db.connection.execute(f"SELECT pg_advisory_unlock({_KEY})", {"1": _name(db, session_id)})
+
+
+def _name(db: Database, session_id: str) -> str:
+    schemas = db.connection.schemas  # type: ignore[attr-defined]
+    return f"{schemas.get('chat_sessions', '')}/{session_id}"
