@@ -66,7 +66,8 @@ class ConnectionThread:
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function on the thread, after those already queued, and return its result."""
         done: Any = await self._connection.execute_fetchall(cast(str, work))
-        return cast(T, done)
+        # Taken out: the thread holds on to the list until its next work.
+        return cast(T, done.pop())
 
     def interrupt(self) -> None:
         """Interrupt the running query."""
@@ -93,7 +94,7 @@ class _Functions:
 
     def execute(self, work: Callable[[], Any], _: object) -> _Done:
         """Call a function on aiosqlite's thread."""
-        return _Done(work())
+        return _Done([work()])
 
     def close(self) -> None:
         """Close the real connection."""
@@ -101,12 +102,12 @@ class _Functions:
 
 
 class _Done:
-    """A function's result in the form of a cursor."""
+    """A function's result as the only row of a cursor."""
 
     __slots__ = ("fetchall",)
 
-    def __init__(self, result: object) -> None:
-        self.fetchall = lambda: result
+    def __init__(self, rows: list[Any]) -> None:
+        self.fetchall = lambda: rows
 
 
 def _daemonic(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:

@@ -14,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 from store.conversation.outline_marks import NOT_READ, is_outline
 from store.engine.connection import Cursor
 from store.engine.database import Database
+from store.engine.large_parts import data_columns, large_data
 from store.engine.values import text
 from store.errors import Refused, no_session
 from store.prices.table import PriceTable
 from store.queries.context import context_ids
 from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
-from store.text.large_json import NotInPieces, loads_pieces
 from store.text.stored_json import as_dict
 
 Row = dict[str, Any]
@@ -126,7 +126,7 @@ def read_session(
     if is_outline(as_dict(found[0]["metadata"])):
         raise Refused(NOT_READ)
     hidden, queued = _left_out(db, session_id)
-    read_parts = _parts_in_pieces if in_pieces and _has_plain_parts(db) else _parts
+    read_parts = _parts_in_pieces if in_pieces else _parts
     messages = (_in_context(db, session_id, read_parts) if view == "context"
                 else _walk(db, session_id, view, read_parts))
     left_out = hidden if view in ("display", "context") else 0
@@ -251,50 +251,24 @@ def _parts(db: Database, message_ids: Sequence[str]) -> list[Row]:
     return _rows(cursor, cursor.fetchall())
 
 
-_LARGE = 262_144
-"""Characters from which on a part is read in pieces."""
-_PIECE = 65_536
-
-
-def _has_plain_parts(db: Database) -> bool:
-    """Return whether parts are rows that SQLite can open as a stream of UTF-8."""
-    if db.server is not None:
-        return False
-    encoding = db.connection.execute("PRAGMA main.encoding").fetchone()[0]
-    found = db.connection.execute(
-        "SELECT 1 FROM main.sqlite_master WHERE name = 'chat_parts' AND type = 'table'"
-        " AND upper(sql) NOT LIKE '%WITHOUT%ROWID%' AND upper(sql) NOT LIKE '%VIRTUAL%'"
-    ).fetchone()
-    return encoding == "UTF-8" and found is not None
-
-
 def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
     places = ",".join("?" * len(message_ids))
+    small, large = data_columns(db)
     columns = ", ".join(
-        f'"{name}"' if name != "data_json" else
-        f"CASE WHEN length(data_json) < {_LARGE} THEN data_json END AS data_json"
+        f"{small} AS data_json" if name == "data_json" else f'"{name}"'
         for name in db.form.columns["chat_parts"]
     )
     cursor = db.connection.execute(
-        f"SELECT {columns}, CASE WHEN length(data_json) >= {_LARGE} THEN rowid END AS large"
+        f"SELECT {columns}, {large} AS large"
         f' FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
         message_ids,
     )
     parts = _rows(cursor, cursor.fetchall())
     for part in parts:
-        large = part.pop("large")
-        if large is not None:
-            part["data"] = _large_data(db, large)
+        rowid = part.pop("large")
+        if rowid is not None:
+            part["data"] = large_data(db, rowid, column_value)
     return parts
-
-
-def _large_data(db: Database, rowid: int) -> Any:
-    with db.file.blobopen("chat_parts", "data_json", rowid, readonly=True) as blob:
-        try:
-            return loads_pieces(iter(lambda: blob.read(_PIECE), b""))
-        except NotInPieces:
-            blob.seek(0)
-            return column_value(blob.read().decode("utf-8", "replace"))
 
 
 def _rows(cursor: Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from store.recorder.json_text import given_dump as dump
+from store.system.turns import Turns
 
 LARGE = 262_144
 """Characters, about, from which on a value is written in pieces."""
 STEP = 65_536
 """Characters of a piece, about."""
+_TURN = 64
+"""Members of an array after which other threads may have a turn."""
 _ITEM = 4
 _DEEPEST = 50
 
@@ -47,13 +50,19 @@ def is_large(value: object, most: int = LARGE) -> bool:
     return weight(value, most) > most
 
 
-def pieces(value: Any, depth: int = 0) -> Iterator[str]:
+def pieces(value: Any) -> Iterator[str]:
     """Yield the text of ``json_text.given_dump``, or one of the same value, in pieces.
 
     Args:
         value: A JSON value, which nothing changes meanwhile.
-        depth: How deep it is in the whole value.
     """
+    turns = Turns()
+    for piece in _pieces(value, turns, 0):
+        yield piece
+        turns.give()
+
+
+def _pieces(value: Any, turns: Turns, depth: int) -> Iterator[str]:
     if depth > _DEEPEST or not is_large(value, STEP):
         yield dump(value)
     elif isinstance(value, str):
@@ -62,28 +71,30 @@ def pieces(value: Any, depth: int = 0) -> Iterator[str]:
             yield dump(value[start : start + STEP])[1:-1]
         yield '"'
     elif isinstance(value, list):
-        yield from _array(value, depth)
+        yield from _array(value, turns, depth)
     elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
         before = "{"
         for key, held in value.items():
             yield f"{before}{dump(key)}:"
-            yield from pieces(held, depth + 1)
+            yield from _pieces(held, turns, depth + 1)
             before = ","
         yield "}"
     else:
         yield dump(value)
 
 
-def _array(value: list[Any], depth: int) -> Iterator[str]:
+def _array(value: list[Any], turns: Turns, depth: int) -> Iterator[str]:
     before, together, size = "[", list[Any](), 0
-    for item in value:
+    for number, item in enumerate(value):
+        if not number % _TURN:
+            turns.give()
         heavy = weight(item, STEP)
         if together and size + heavy > STEP:
             yield before + dump(together)[1:-1]
             before, together, size = ",", [], 0
         if heavy > STEP:
             yield before
-            yield from pieces(item, depth + 1)
+            yield from _pieces(item, turns, depth + 1)
             before = ","
         else:
             together.append(item)

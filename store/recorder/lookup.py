@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store.engine.database import Database
+from store.engine.large_parts import data_columns, large_data
 from store.recorder.json_text import parse, storable
 from store.recorder.parts import Part
 from store.recorder.reading import OWN_KEY
@@ -142,14 +143,15 @@ def load(db: Database, message_id: str) -> StoredMessage:
         "SELECT role, created_at, metadata_json FROM chat_messages WHERE id = $1",
         {"1": message_id},
     ).fetchone()
+    small, large = data_columns(db)
     rows = db.connection.execute(
-        'SELECT id, "index", data_json, type, tool_call_id, tool_state, created_at'
+        f'SELECT id, "index", {small}, {large}, type, tool_call_id, tool_state, created_at'
         ' FROM chat_parts WHERE message_id = $1 ORDER BY "index"',
         {"1": message_id},
     ).fetchall()
     parts = []
-    for row_id, index, data_json, kind, call_id, state, created_at in rows:
-        data = parse(data_json)
+    for row_id, index, data_json, rowid, kind, call_id, state, created_at in rows:
+        data = parse(data_json) if rowid is None else large_data(db, rowid, parse)
         shape = data if isinstance(data, dict) else {"data": data}
         shape.setdefault("type", kind)
         part = Part(shape, index, row_id, created_at)

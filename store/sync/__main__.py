@@ -23,7 +23,6 @@ from store.engine.server_url import Root, ServerUrl, server_url
 from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
-from store.sources.base.collection import rare_collection
 from store.sources.base.protocol import Source
 from store.sync import units
 from store.sync.engine import Sync
@@ -34,6 +33,7 @@ from store.sync.server_places import last_place
 from store.sync.settings import Settings
 from store.sync.targets import StoreTarget, Target, classify, default_targets
 from store.sync.wanted import Wanted
+from store.system.collection import rare_collection
 from store.system.locations import library_path
 from store.system.stopping import Stop, stop_with_parent
 from store.system.streams import guard_streams

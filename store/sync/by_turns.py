@@ -17,7 +17,6 @@ from typing import IO
 
 from store.engine.database import open_database
 from store.sources import registry
-from store.sources.base.collection import paused_collection
 from store.sources.base.protocol import Place, Step
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.frames import Frame, Start, StepRead, StepWritten, Task, receive, send
@@ -29,6 +28,7 @@ from store.sync.settings import Settings
 from store.sync.units import Job
 from store.system.children import child_environment
 from store.system.clock import system_clock
+from store.system.collection import paused_collection
 from store.system.programs import PIPE, CommandLine
 from store.system.programs import start as start_program
 

@@ -20,7 +20,6 @@ from typing import IO
 from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.sources import registry
-from store.sources.base.collection import rare_collection
 from store.sources.base.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, MOST_BYTES, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
@@ -30,6 +29,7 @@ from store.sync.long_units import read_in_steps
 from store.sync.reading import leave_out
 from store.sync.units import Job
 from store.system.clock import system_clock
+from store.system.collection import rare_collection
 
 GRACE_S = 5.0
 """How long running work may take after stdin has closed, before the process exits."""

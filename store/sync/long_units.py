@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from store.engine.database import Database
 from store.sources import registry
-from store.sources.base.collection import paused_collection
 from store.sources.base.protocol import Known, LongSource, Place, Problem, Step
 from store.sync import reading_states, units
 from store.sync.prepared import prepare
@@ -17,6 +16,7 @@ from store.sync.reading import ReadUnit, path_of, read_job, reason_of
 from store.sync.reading_states import Names, State
 from store.sync.session_rows import NOTHING_CARRIED, Carried, PreparedSession
 from store.sync.units import Job
+from store.system.collection import paused_collection
 
 if TYPE_CHECKING:
     from store.sync.batch import Outcome

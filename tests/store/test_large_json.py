@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.text.large_json import NotInPieces, loads_pieces
+from store.engine.large_json import NotInPieces, loads_pieces
 
 LONG = "a text with \"quotes\", \\ back\\slashes\\, lines\n and \U0001f600 é€ "
 VALUES: list[Any] = [
@@ -38,12 +39,33 @@ JSON = st.recursive(
 
 
 @settings(max_examples=60)
-@given(JSON, st.integers(1, 40), st.booleans(), st.sampled_from([None, 2]))
+@given(JSON, st.integers(1, 40), st.booleans(), st.sampled_from([None, 2]), st.integers(64, 90))
 def test_any_value_cut_anywhere(
-    value: Any, size: int, ascii_only: bool, indent: int | None
+    value: Any, size: int, ascii_only: bool, indent: int | None, window: int
 ) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "replace")
-    assert loads_pieces(cut(data, size)) == json.loads(data)
+    assert loads_pieces(cut(data, size), window) == json.loads(data)
+
+
+@settings(max_examples=60)
+@given(
+    st.text("ab\\\"\n\ud83d\ude00\U0001f600\u00e9", min_size=60, max_size=400),
+    st.integers(20, 60))
+def test_escapes_where_a_window_ends(text: str, window: int) -> None:
+    data = json.dumps([text, 1.5e-9]).encode()
+    assert loads_pieces(cut(data, 7), window) == json.loads(data)
+
+
+def test_the_collector_rests_while_many_objects_are_made() -> None:
+    runs: list[Any] = []
+    data = json.dumps([[number, []] for number in range(3_000)]).encode()
+    gc.callbacks.append(lambda *run: runs.append(run))
+    try:
+        loads_pieces([data])
+        assert len(runs) <= 2  # The start and the end of one, after them.
+        assert gc.isenabled()
+    finally:
+        gc.callbacks.pop()
 
 
 @pytest.mark.parametrize(

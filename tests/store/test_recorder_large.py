@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,35 @@ async def test_a_large_output_is_stored_as_it_came(output: Any, tmp_path: Path) 
             "SELECT typeof(data_json), json_valid(data_json), tool_state FROM chat_parts"
             " WHERE message_id = $1", {"1": message_id}).fetchall())
         assert rows == [("text", 1, "output-available")]
+
+
+async def test_a_message_with_a_large_output_goes_on(tmp_path: Path) -> None:
+    output = VALUES[7]
+    async with Store.open(tmp_path / "s.db", create=True) as store:
+        session = await store.create_session("a")
+        for text in ("", "more"):
+            async with store.recorder(session) as recorder:
+                await recorder.feed({"type": "start", "messageId": "one"})
+                if not text:
+                    await recorder.feed({"type": "tool-input-available", "toolCallId": "c",
+                                         "toolName": "t", "input": {}})
+                    await recorder.feed({"type": "tool-output-available", "toolCallId": "c",
+                                         "output": output})
+                else:
+                    await recorder.feed({"type": "text-start", "id": "t"})
+                    await recorder.feed({"type": "text-delta", "id": "t", "delta": text})
+                assert recorder.message is not None
+                assert recorder.message["parts"][0]["output"] == output
+        (message,) = await store.messages(session)
+        assert [part["type"] for part in message["parts"]] == ["tool-t", "text"]
+
+
+async def test_what_was_read_is_free_once_its_reader_drops_it(tmp_path: Path) -> None:
+    class Value:
+        pass
+
+    async with Store.open(tmp_path / "s.db", create=True) as store:
+        value = await store.read(lambda db: Value())
+        kept = weakref.ref(value)
+        del value
+        assert kept() is None

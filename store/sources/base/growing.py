@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from io import FileIO
 from typing import ClassVar
 
-from store.sources.base.collection import paused_collection
 from store.sources.base.doubled import Copies, CopyGiven
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
 from store.sources.base.thinning import thinned
+from store.system.collection import paused_collection
 from store.system.paths import open_regular, resolved
 
 CHECKED = 4096

@@ -18,10 +18,10 @@ from io import FileIO
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import LinesFile, UnitReader
 from store.sources.base.protocol import FileStamp, Known, Place, Problem, Step, Unit
+from store.system.collection import paused_collection
 from store.system.paths import open_regular
 
 STEP_BYTES = (2 << 20, 8 << 20, 32 << 20)

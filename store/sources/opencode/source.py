@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.errors import StoreError
-from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import (
@@ -43,6 +42,7 @@ from store.sources.opencode.relatives import (
 )
 from store.sources.opencode.session import Making, session_draft
 from store.sources.opencode.stored import StoredSession
+from store.system.collection import paused_collection
 
 _EXPORT, _JSON = "export", "json"
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
