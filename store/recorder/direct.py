@@ -12,6 +12,7 @@ from store.engine.database import Database, in_transaction
 from store.engine.transactions import is_busy
 from store.errors import NotFound, Refused, StoreError
 from store.recorder import writing
+from store.recorder.backoff import Backoff
 from store.recorder.procedures import Procedure, drive
 from store.recorder.recording import Recording, is_lost, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
@@ -19,7 +20,6 @@ from store.system.readable import readable
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
-_RETRY_S = 1.0
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.1, 5.0
 _TRIES = 60
 """Each lasts as long as the connection's ``busy_timeout``: five minutes in all."""
@@ -50,7 +50,7 @@ class DirectRecorder:
         """
         self._database, self._recording, self._tell = database, recording, tell
         self._nap_s = min(_LONGEST_NAP_S, recording.policy.save_buffer_ms / 1000)
-        self._reader = ChunkReader()
+        self._reader, self._backoff = ChunkReader(), Backoff()
         self._deadline: float | None = None
         self._read_at = 0.0
         self._napping_since: float | None = None
@@ -158,9 +158,10 @@ class DirectRecorder:
             if not is_busy(error):
                 raise
             self._tell(self.line, _LOCKED)
-            self._deadline = time.monotonic() + _RETRY_S
+            self._deadline = time.monotonic() + self._backoff.failed()
         else:
             message.written(batch.parts)
+            self._backoff.went_well()
 
     def _insist(self, make: Callable[[], Procedure[T]]) -> T:
         return insist(self._database, make, lambda reason: self._tell(self.line, reason))

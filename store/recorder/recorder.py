@@ -7,6 +7,7 @@ each chunk of the answer with ``feed``, and close it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import AsyncIterable, Callable, Coroutine
@@ -17,6 +18,7 @@ from weakref import WeakValueDictionary
 from store.engine.async_database import AsyncDatabase
 from store.errors import BackscrollError, Invalid, Refused
 from store.queries import sessions
+from store.recorder.backoff import Backoff
 from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
@@ -26,7 +28,8 @@ from store.recorder.recording import Recording, delta_size, user_message
 from store.system.paths import real_path
 
 T = TypeVar("T")
-_RETRY_S = 1.0
+MOST_WAITING = 16 << 20
+"""Bytes of chunks that may wait while another program holds the store."""
 _EARLY_S = 0.001
 """A chunk that comes so shortly before a save is due starts it."""
 
@@ -54,7 +57,9 @@ class Recorder:
     """Records the UI message streams of one session into a store.
 
     Calls of several tasks are taken one after the other. Where another program holds the
-    store, what is fed waits; ``flush``, ``finish`` and ``close`` raise what hinders it then.
+    store, what is fed waits, and is tried again after a while; ``flush``, ``finish`` and ``close``
+    raise what hinders it then, and so does ``feed`` once too much waits, or for too long. Nothing
+    is lost by that: the same call can be made again.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:
@@ -66,6 +71,7 @@ class Recorder:
         self._due = 0.0
         self._saving: asyncio.Task[None] | None = None
         self._in_background = False
+        self._backoff = Backoff()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._claimed: tuple[str, str] | None = None
@@ -238,9 +244,8 @@ class Recorder:
 
         async def work() -> None:
             if self._recording.message is not None:
-                self._stop_timer()
                 self._recording.absorb(chunk)
-                await self._run(self._recording.end_turn())
+                await self._save_now(self._recording.end_turn())
 
         await self._alone(work)
 
@@ -264,9 +269,14 @@ class Recorder:
 
         Raises:
             Invalid: It is no chunk.
-            Refused: The recorder is closed.
+            Refused: The recorder is closed; or another program holds the store, and as much
+                waits as may: this chunk was not taken, and can be fed again.
         """
         recording = self._recording
+        if self._backoff.tries and (
+            recording.waiting >= MOST_WAITING or self._backoff.is_hopeless
+        ):
+            await self._alone(self._save_or_refuse)
         # Nothing to wait for where no save runs, or one that has its rows already.
         free, now = self._in_background or not self._lock.locked(), False
         if free and recording.grow(chunk):
@@ -278,7 +288,7 @@ class Recorder:
             now = recording.absorb(chunk, size)
         else:
             await self._alone(lambda: self._receive(chunk, size))
-        if now:
+        if now and not self._backoff.tries:
             await self._alone(self._save_or_wait)
         elif self._timer is None:
             if recording.waiting:
@@ -351,26 +361,17 @@ class Recorder:
 
     async def flush(self) -> None:
         """Save what waits, whatever the policy says."""
-        async def work() -> None:
-            self._stop_timer()
-            await self._run(self._recording.save(exact=True))
-
-        await self._alone(work)
+        await self._alone(lambda: self._save_now(self._recording.save(exact=True)))
 
     async def finish(self) -> None:
         """Save what waits and end the message; the next chunk begins another stream."""
-        async def work() -> None:
-            self._stop_timer()
-            await self._run(self._recording.end_turn())
-
-        await self._alone(work)
+        await self._alone(lambda: self._save_now(self._recording.end_turn()))
 
     async def close(self) -> None:
         """Save what waits and say that nobody records any more; twice does no harm."""
         async def work() -> None:
             if not self._closed:
-                self._stop_timer()
-                await self._run(self._recording.close())
+                await self._save_now(self._recording.close())
                 self._closed = True
                 self._release()
 
@@ -390,18 +391,57 @@ class Recorder:
     # -- saving
 
     async def _save_or_wait(self) -> None:
-        self._stop_timer()
-        try:
-            await self._run(self._recording.save())
-        except Refused as error:
-            self._try_again(error)
+        if self._is_put_off:
+            return
+        with contextlib.suppress(Refused):
+            await self._save_now(self._recording.save())
 
-    def _try_again(self, error: Refused) -> None:
-        """Keep the rows, which are written a little later, or by ``close``."""
+    @property
+    def _is_put_off(self) -> bool:
+        """Whether the store was held at the last try, and the next one is due later."""
+        return self._backoff.tries > 0 and self._timer is not None
+
+    async def _save_or_refuse(self) -> None:
+        """Save what waits.
+
+        Raises:
+            Refused: The store is held, and too much waits.
+        """
+        waiting = self._recording.waiting
+        try:
+            await self._save_now(self._recording.save())
+        except Refused as error:
+            raise Refused(
+                f"{error}. {waiting:,} bytes of session {self.session_id} wait for it and are"
+                " kept; this chunk was not taken: feed it again when the store is free") from error
+
+    async def _save_now(self, saving: Procedure[None]) -> None:
+        """Save at once; what is refused is kept, and tried again a little later.
+
+        Raises:
+            Refused: Another program holds the store.
+        """
+        self._stop_timer()
+        waiting = self._recording.waiting
+        try:
+            await self._run(saving)
+        except Refused as error:
+            if not self._closed:
+                self._try_again(error, waiting)
+            raise
+        self._backoff.went_well()
+
+    def _try_again(self, error: Refused, waiting: int) -> None:
+        """Keep the rows, which are written a little later, or by ``close``.
+
+        Args:
+            error: Why they cannot be written now.
+            waiting: The bytes that could not.
+        """
         self._recording.report(str(error))
-        self._recording.waiting = self._recording.waiting or 1
-        if self._timer is None and not self._closed:
-            self._start_timer(_RETRY_S)
+        self._recording.waiting = self._recording.waiting + waiting or 1
+        self._stop_timer()
+        self._start_timer(self._backoff.failed())
 
     def _start_timer(self, after_s: float | None = None) -> None:
         seconds = self._timer_s if after_s is None else after_s
@@ -420,13 +460,12 @@ class Recorder:
 
     async def _save_in_background(self) -> None:
         async with self._lock:
-            if not self._recording.waiting:
+            if not self._recording.waiting or self._is_put_off:
                 return
             self._in_background = True
             try:
-                await self._run(self._recording.save())
-            except Refused as error:
-                self._try_again(error)
+                with contextlib.suppress(Refused):  # It was reported, and is tried again.
+                    await self._save_now(self._recording.save())
             except BackscrollError as error:
                 self._recording.report(str(error))
             finally:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import store
+from store.recorder.backoff import Backoff
 from store.recorder.policy import SavePolicy
 from store.recorder.reading import read_ui_message
 from tests.store.recording import VECTORS, plain
@@ -58,7 +59,7 @@ async def test_what_waits_is_saved_by_itself(tmp_path: Path) -> None:
 async def test_a_store_that_is_held_for_long_hinders_no_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("store.recorder.recorder._RETRY_S", 0)
+    monkeypatch.setattr("store.recorder.backoff.FIRST_S", 0)
     problems: list[str] = []
     held, recorder = await opened(tmp_path, problem=problems.append)
     async with held:
@@ -84,6 +85,49 @@ async def test_a_store_that_is_held_for_long_hinders_no_stream(
                 assert found is not None
         assert found["parts"][0] == {"type": "text", "text": "word ", "state": "done"}
         await recorder.close()
+
+
+async def test_what_waits_is_bounded_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.recorder.recorder.MOST_WAITING", 2_000)
+    monkeypatch.setattr("store.recorder.backoff.FIRST_S", 3600)
+    monkeypatch.setattr("store.recorder.backoff.LONGEST_S", 3600)
+    problems: list[str] = []
+    held, recorder = await opened(tmp_path, problem=problems.append)
+    async with held:
+        await held.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
+        await recorder.feed({"type": "text-start", "id": "t"})
+        message_id = recorder.message_id
+        assert message_id is not None
+        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        taken = 0
+        with pytest.raises(store.Refused, match=r"locked.*feed it again"):
+            while taken < 10_000:
+                await recorder.feed({"type": "text-delta", "id": "t", "delta": f"word {taken} "})
+                taken += 1
+                if taken == 1:
+                    with pytest.raises(store.Refused, match="locked"):
+                        await recorder.flush()
+        assert 100 < taken < 2_000 and len(problems) == 2
+        other.execute("ROLLBACK")
+        other.close()
+        for number in (taken, taken + 1):
+            await recorder.feed({"type": "text-delta", "id": "t", "delta": f"word {number} "})
+        await recorder.close()
+        found = await held.read(read_ui_message, message_id)
+        assert found is not None and found["parts"][0]["text"] == "".join(
+            f"word {number} " for number in range(taken + 2))
+
+
+def test_waits_double_up_to_a_bound_and_differ() -> None:
+    backoff = Backoff(lambda: 1.0)
+    assert [backoff.failed() for _ in range(8)] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    backoff.went_well()
+    assert not backoff.is_hopeless and backoff.failed() == 0.1
+    assert Backoff(lambda: 0.0).failed() == 0.05
+    assert len({Backoff().failed() for _ in range(20)}) > 1
 
 
 async def test_answers_and_usage(tmp_path: Path) -> None:
