@@ -20,6 +20,7 @@ class Dialect:
         row_order: What a table's rows are ordered by as they were written.
         begin_unmoving: Statement that begins a transaction whose reads all see the same.
         data_version: Statement for a number that differs after every foreign commit.
+        partitions: Whether tables may be partitioned by session.
         rewritten: JSON columns whose text is not the one that was written, but the engine's.
     """
 
@@ -31,6 +32,7 @@ class Dialect:
     row_order = "rowid"
     begin_unmoving = "BEGIN"
     data_version = "PRAGMA data_version"
+    partitions = False
     rewritten: frozenset[str] = frozenset()
 
     def found(self, table: str, name: str, condition: str) -> str:

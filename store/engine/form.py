@@ -71,6 +71,19 @@ class Form(NamedTuple):
         """Return the same as ``fact``, for a key that few rows have."""
         return self.sql.rare_fact(f"{table}.metadata_json", path)
 
+    def same_session(self, part: str, message: str) -> str:
+        """Return a further condition of a join of parts to their message, for partitions.
+
+        It is empty where the tables are another program's, or in a file.
+
+        Args:
+            part: The name of ``chat_parts`` in the statement.
+            message: The name of ``chat_messages``.
+        """
+        if self.name != "own" or not self.sql.partitions:
+            return ""
+        return f" AND {part}.session_id = {message}.session_id"
+
     def title(self, table: str) -> str:
         """Return the SQL expression for a session's title (NULL when unset).
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.values import Column, amount, number, number_or_none, text
@@ -51,6 +53,16 @@ def message_columns(db: Database, table: str = "m") -> str:
     )
 
 
+def _has_types(db: Database) -> bool:
+    """Return whether values have the types of our tables: a server takes no others for them."""
+    return db.server is not None and db.form.name == "own"
+
+
+def message_maker(db: Database) -> Callable[[tuple[Column, ...]], MessageRow]:
+    """Return what makes a ``MessageRow`` from a row of ``message_columns``."""
+    return (lambda row: MessageRow(*row)) if _has_types(db) else message_row  # type: ignore[arg-type]
+
+
 def message_row(row: tuple[Column, ...]) -> MessageRow:
     """Return a ``MessageRow`` from a row of ``message_columns``."""
     message_id, session_id, role, metadata_json, hidden_at, created_at, updated_at = row
@@ -70,6 +82,11 @@ PART_COLUMNS = (
     " p.tool_state, p.created_at, p.updated_at"
 )
 """The select list that ``part_row`` reads."""
+
+
+def part_maker(db: Database) -> Callable[[tuple[Column, ...]], PartRow]:
+    """Return what makes a ``PartRow`` from a row of ``PART_COLUMNS``."""
+    return (lambda row: PartRow(*row)) if _has_types(db) else part_row  # type: ignore[arg-type]
 
 
 def part_row(row: tuple[Column, ...]) -> PartRow:

@@ -82,10 +82,17 @@ def starting_message(db: Database) -> str:
 
 def outline_columns(db: Database) -> str:
     """Return what an ``Outline`` has of its message, of the table ``chat_messages m``."""
-    metadata, sql = "m.metadata_json", db.sql
     return (
         f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')} AS hidden_at,"
-        f" {sql.true_number(metadata, 'queued_at')} AS queued_at,"
+        f" {outline_facts(db)}"
+    )
+
+
+def outline_facts(db: Database) -> str:
+    """Return those columns of an ``Outline`` that a message's ``metadata_json`` tells."""
+    metadata, sql = "m.metadata_json", db.sql
+    return (
+        f"{sql.true_number(metadata, 'queued_at')} AS queued_at,"
         f" {sql.number(metadata, 'queue_canceled_at')} AS cancelled_at,"
         f" {sql.is_text(metadata, 'inherited_from')} AS inherited,"
         f" {sql.rare_fact(metadata, 'origin')} AS origin"

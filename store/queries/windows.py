@@ -6,22 +6,21 @@ by keyset on ``(created_at, id)``, parts by ``(message_id, "index")``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from store.engine.database import Database
-from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.engine.reading import PART_COLUMNS, message_columns, message_maker, part_maker
 from store.queries.transcript import (
     Child,
-    Keyset,
     Outline,
     children,
-    outline_columns,
+    outline_facts,
     outline_maker,
     title_of,
 )
 from store.rows import MessageRow, PartRow
-from store.text.stored_json import array_of
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ def window_at_end(db: Database, session_id: str, parts: int = 64) -> Window:
         session_id: The session's id.
         parts: How many parts at most.
     """
-    return _collect(db, session_id, None, parts, backwards=True)
+    return _windows(db, session_id, None, _Side(parts, "DESC"))[0]
 
 
 def window_at_start(db: Database, session_id: str, parts: int = 64) -> Window:
@@ -88,7 +87,7 @@ def window_at_start(db: Database, session_id: str, parts: int = 64) -> Window:
         session_id: The session's id.
         parts: How many parts at most.
     """
-    return _collect(db, session_id, None, parts, backwards=False)
+    return _windows(db, session_id, None, _Side(parts, "ASC"))[0]
 
 
 def window_around(db: Database, session_id: str, message_id: str, parts: int = 64) -> Window:
@@ -100,100 +99,160 @@ def window_around(db: Database, session_id: str, message_id: str, parts: int = 6
         message_id: The message's id.
         parts: How many parts at most.
     """
-    found = db.connection.execute(
-        "SELECT created_at, id FROM chat_messages WHERE id = $1 AND session_id = $2",
-        {"1": message_id, "2": session_id},
-    ).fetchone()
-    if found is None:
+    before, after = _windows(
+        db, session_id, message_id, _Side(parts // 2, "DESC"), _Side(parts, "ASC"))
+    if not after.messages:
         return window_at_end(db, session_id, parts)
-    before = _collect(db, session_id, (found[0], found[1]), parts // 2, backwards=True)
-    after = _collect(db, session_id, (found[0], found[1]), parts, backwards=False)
     return Window(
         before.outlines + after.outlines, before.messages + after.messages,
         before.parts + after.parts, before.at_start, after.at_end,
     )
 
 
-def _collect(
-    db: Database, session_id: str, start: Keyset | None, wanted: int, *, backwards: bool
-) -> Window:
-    """Gather whole messages (the last one perhaps in part) until enough parts are there.
+class _Side(NamedTuple):
+    """What is read from one place of a session, in one direction.
 
-    Going on from ``start``: backwards it is left out, forwards it is the first.
+    Attributes:
+        wanted: How many parts at most; a message without parts counts as one.
+        order: ``DESC`` goes backwards.
     """
-    order = "DESC" if backwards else "ASC"
-    beyond = ""
-    values: dict[str, Any] = {"1": session_id, "2": wanted + 1}
-    if start is not None:
-        beyond = f"AND (m.created_at, m.id) {'<' if backwards else '>='} ($3, $4)"
-        values |= {"3": start[0], "4": start[1]}
-    columns = f"{message_columns(db)}, {outline_columns(db)}"
-    rows = db.connection.execute(
-        f"SELECT {columns} FROM chat_messages m WHERE m.session_id = $1 {beyond}"
-        f" ORDER BY m.created_at {order}, m.id {order} LIMIT $2", values,
-    ).fetchall()
-    window, whole, count, make = Window(), True, 0, outline_maker(db)
-    groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []
-    ahead: dict[str, list[PartRow]] = {}
-    for place, row in enumerate(rows[:wanted]):
-        if db.server is None:
-            parts = _parts(db, row[0], wanted - count + 1, order)
-        else:
-            if row[0] not in ahead:
-                ids = [each[0] for each in rows[place : place + _AHEAD]]
-                ahead = _parts_of(db, ids, wanted - count + 1, order)
-            parts = ahead[row[0]][: wanted - count + 1]
-        if len(parts) > wanted - count:
-            parts, whole = parts[:-1], False
-        groups.append((message_row(row[:7]), row[7:], parts[::-1] if backwards else parts))
-        count += max(1, len(parts))
-        if count >= wanted:
-            break
-    complete = whole and len(groups) == len(rows)
-    for message, outline, parts in reversed(groups) if backwards else groups:
-        window.messages.append(message)
-        window.parts.extend(parts)
-        window.outlines.extend(
-            make((*outline, part.index, part.type, len(part.data_json), part.tool_state))
-            for part in parts
-        )
-        if not parts:
-            window.outlines.append(make((*outline, None, None, 0, None)))
-    window.at_start = complete if backwards else start is None
-    window.at_end = start is None if backwards else complete
+
+    wanted: int
+    order: Literal["ASC", "DESC"]
+
+    @property
+    def compares(self) -> str:
+        """How a row compares with the place: forwards the message there is the first."""
+        return "<" if self.order == "DESC" else ">="
+
+
+_Line = tuple[tuple[Any, ...], tuple[Any, ...] | None]
+"""The columns of a message and of one of its parts; None for a message without parts."""
+
+
+def _windows(
+    db: Database, session_id: str, message_id: str | None, *sides: _Side
+) -> list[Window]:
+    """Return a window for each side.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        message_id: The message from which they are read; None for an end of the session.
+        sides: What is read.
+    """
+    read = _lines_of_file if db.server is None else _lines_on_server
+    return [
+        _window(db, side, lines, from_an_end=message_id is None)
+        for side, lines in zip(sides, read(db, session_id, message_id, sides), strict=True)
+    ]
+
+
+def _window(db: Database, side: _Side, lines: list[_Line], *, from_an_end: bool) -> Window:
+    """Return the window of some lines, one more than wanted where there are as many."""
+    whole, backwards = len(lines) <= side.wanted, side.order == "DESC"
+    lines = lines[: side.wanted]
+    window, make = Window(), outline_maker(db)
+    make_message, make_part = message_maker(db), part_maker(db)
+    told: tuple[Any, ...] | None = None
+    for message, part in reversed(lines) if backwards else lines:
+        if message is not told:
+            told, about = message, (message[0], message[2], message[5], message[4], *message[7:])
+            window.messages.append(make_message(message[:7]))
+        if part is None:
+            window.outlines.append(make((*about, None, None, 0, None)))
+            continue
+        row = make_part(part)
+        window.parts.append(row)
+        window.outlines.append(
+            make((*about, row.index, row.type, len(row.data_json), row.tool_state)))
+    window.at_start = whole if backwards else from_an_end
+    window.at_end = from_an_end if backwards else whole
     return window
 
 
-_AHEAD = 16
-"""Messages whose parts are asked for at once on a server, where each statement is a round trip."""
+def _columns(db: Database) -> str:
+    return f"{message_columns(db)}, {outline_facts(db)}"
 
 
-def _parts_of(
-    db: Database, message_ids: list[str], limit: int, order: str
-) -> dict[str, list[PartRow]]:
-    """Return the same of several messages.
-
-    Args:
-        db: The store, on a server.
-        message_ids: The messages.
-        limit: Of the parts of each.
-        order: ``ASC`` or ``DESC``.
-    """
-    found: dict[str, list[PartRow]] = {each: [] for each in message_ids}
-    for row in db.connection.execute(
-        f"SELECT {PART_COLUMNS} FROM {db.sql.texts('$1', 'ids')} JOIN LATERAL"
-        " (SELECT q.* FROM chat_parts q WHERE q.message_id = ids.value"
-        f' ORDER BY q."index" {order} LIMIT $2) p ON TRUE ORDER BY ids.key, p."index" {order}',
-        {"1": array_of(message_ids), "2": limit},
-    ).fetchall():
-        part = part_row(row)
-        found[part.message_id].append(part)
+def _lines_of_file(
+    db: Database, session_id: str, message_id: str | None, sides: Sequence[_Side]
+) -> list[list[_Line]]:
+    """Return the lines of each side; no more parts are read than wanted."""
+    beyond, values = "", {"1": session_id}
+    if message_id is not None:
+        place = db.connection.execute(
+            "SELECT created_at, id FROM chat_messages WHERE id = $1 AND session_id = $2",
+            {"1": message_id, "2": session_id},
+        ).fetchone()
+        if place is None:
+            return [[] for _ in sides]
+        beyond, values = "AND (m.created_at, m.id) {} ($3, $4)", {
+            "1": session_id, "3": place[0], "4": place[1]}
+    found: list[list[_Line]] = []
+    for side in sides:
+        lines: list[_Line] = []
+        for message in db.connection.execute(
+            f"SELECT {_columns(db)} FROM chat_messages m WHERE m.session_id = $1"
+            f" {beyond.format(side.compares)}"
+            f" ORDER BY m.created_at {side.order}, m.id {side.order} LIMIT $2",
+            {**values, "2": side.wanted + 1},
+        ).fetchall():
+            parts = db.connection.execute(
+                f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
+                f' ORDER BY p."index" {side.order} LIMIT $2',
+                {"1": message[0], "2": side.wanted + 1 - len(lines)},
+            ).fetchall()
+            lines += [(message, part) for part in parts] or [(message, None)]
+            if len(lines) > side.wanted:
+                break
+        found.append(lines)
     return found
 
 
-def _parts(db: Database, message_id: str, limit: int, order: str) -> list[PartRow]:
-    rows = db.connection.execute(
-        f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
-        f' ORDER BY p."index" {order} LIMIT $2', {"1": message_id, "2": limit},
-    ).fetchall()
-    return [part_row(row) for row in rows]
+def _lines_on_server(
+    db: Database, session_id: str, message_id: str | None, sides: Sequence[_Side]
+) -> list[list[_Line]]:
+    """Return the lines of each side, all read by one statement."""
+    values = {"1": session_id}
+    if message_id is not None:
+        values["2"] = message_id
+    rows = db.connection.execute(" UNION ALL ".join(
+        _side_on_server(db, number, side, is_beyond=message_id is not None)
+        for number, side in enumerate(sides)), values).fetchall()
+    found: list[list[_Line]] = [[] for _ in sides]
+    message: tuple[Any, ...] = ()
+    for row in rows:
+        # No message is on two sides.
+        if not message or message[0] != row[1]:
+            message = row[1:_OF_MESSAGE]
+        found[row[0]].append((message, None if row[_OF_MESSAGE] is None else row[_OF_MESSAGE:]))
+    return found
+
+
+_OF_MESSAGE = 12
+"""Columns of a message on a server: before them is the number of the side."""
+
+
+def _side_on_server(db: Database, number: int, side: _Side, *, is_beyond: bool) -> str:
+    """Return the statement for the lines of a side, which ends at the last one wanted.
+
+    Args:
+        db: The store.
+        number: Of the side, its first column.
+        side: What is read.
+        is_beyond: Whether it is read from the message ``$2``, and not from an end.
+    """
+    order, limit = side.order, side.wanted + 1
+    beyond = (
+        f"AND (m.created_at, m.id) {side.compares} (SELECT a.created_at, a.id"
+        " FROM chat_messages a WHERE a.id = $2 AND a.session_id = $1)"
+    ) if is_beyond else ""
+    return (
+        f"(SELECT {number}, m.*, {PART_COLUMNS} FROM (SELECT {_columns(db)} FROM chat_messages m"
+        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order}"
+        f" LIMIT {limit}) m LEFT JOIN LATERAL (SELECT q.* FROM chat_parts q"
+        f" WHERE q.message_id = m.id{db.form.same_session('q', 'm')}"
+        f' ORDER BY q."index" {order} LIMIT {limit}) p ON TRUE'
+        f' ORDER BY m.created_at {order}, m.id {order}, p."index" {order} LIMIT {limit})'
+    )

@@ -29,6 +29,7 @@ class Postgres(Dialect):
     random_tail = "upper(left(replace(CAST(gen_random_uuid() AS text), '-', ''), 14))"
     row_order = "ctid"
     begin_unmoving = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    partitions = True
     data_version = "SELECT hashtextextended(CAST(pg_current_snapshot() AS text), 0)"
 
     def __init__(
