@@ -25,6 +25,24 @@ def test_to_stdout_and_to_a_file_are_the_same(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_dash_is_stdout_and_a_file_of_that_name_has_a_folder(
+    run: Run, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = ("export", "weekly-review", "--to", "json")
+    written = run(*plain)
+    assert run(*plain, "--out", "-").out == run(*plain, "--out=-").out == written.out
+    assert not Path("-").exists()
+    assert run(*plain, "--out", "./-").code == run(*plain, "--out=-x.json").code == 0
+    assert Path("-").read_text("utf-8") == Path("-x.json").read_text("utf-8") == written.out
+    for other in (("export", "--all", "--to", "json", "--out", "-"), ("backup", "-"),
+                  ("restore-backup", "-", "--yes"), ("rebuild", "-"), ("copy", "library", "-"),
+                  ("files", "weekly-review", "--out", "-")):
+        assert run(*other).code == 2, other
+    assert run("backup", "--", "-backup.db").code == 0 and Path("-backup.db").exists()
+    assert run("restore-backup", "--dry-run", "--", "-backup.db").code == 0
+
+
 def test_its_help_says_what_each_format_is(run: Run) -> None:
     words = " ".join(run("export", "--help").out.split())
     for format in FORMATS.values():

@@ -15,7 +15,6 @@ where none is due.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from store.config import load_config
@@ -27,7 +26,7 @@ from store.system.paths import expanded
 from store.text import figures
 from store.upkeep.backup import back_up, nightly
 from store.upkeep.sizes import size_on_disk
-from tui.cli.output import Printer, UsageError, home_path, print_json
+from tui.cli.output import Printer, UsageError, home_path, named_path, print_json
 from tui.cli.stores import needs_store, refuse_server, refuse_url, store_for_reading
 from tui.cli.working import showing
 
@@ -44,7 +43,8 @@ _WAY_OUT = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the backup to write")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", type=named_path, help="the backup to write")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument(
         "--nightly", action="store_true", help="the backup that the config wants, if it is due")

@@ -37,7 +37,7 @@ from store.system.clock import system_clock
 from store.system.locations import library_path
 from store.system.stopping import Stop
 from store.text.figures import count_of
-from tui.cli.output import Printer, UsageError, as_text, note, print_json
+from tui.cli.output import Printer, UsageError, as_text, named_path, note, print_json
 from tui.cli.working import showing
 
 EXAMPLES = (
@@ -52,8 +52,9 @@ _REPORTED = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("source", metavar="FROM", help="the store that has the sessions")
-    parser.add_argument("target", metavar="TO", help="the store that gets them")
+    parser.add_argument(
+        "source", metavar="FROM", type=named_path, help="the store that has the sessions")
+    parser.add_argument("target", metavar="TO", type=named_path, help="the store that gets them")
     parser.add_argument(
         "sessions", metavar="SESSION", nargs="*", help="an id, or its beginning or end")
     parser.add_argument("--query", metavar="QUERY", help="only sessions that match")

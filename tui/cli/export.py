@@ -39,7 +39,7 @@ from store.system.paths import expanded
 from store.text.figures import count_of
 from store.text.neutral import neutral
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
-from tui.cli.output import UsageError, note, print_json
+from tui.cli.output import STREAM, UsageError, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.working import showing
 
@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _formats()
     add_view_arguments(parser, several=True)
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
-    parser.add_argument("--out", type=Path, metavar="PATH", help="write to this file or folder")
+    parser.add_argument("--out", metavar="PATH",
+                        help="write to this file or folder; - is stdout")
     parser.add_argument(
         "--mask", action=argparse.BooleanOptionalAction, default=None,
         help="replace keys, tokens and passwords (default: only in formats meant for people)",
@@ -137,19 +138,20 @@ def run(options: argparse.Namespace) -> int:
         database = needs_store(opened)
         session_id, *further = (resolve(database, each).id for each in options.sessions)
         masked, masking = _masking(options, format)
+        out = None if options.out in (None, STREAM) else Path(options.out)
         made = prepare(
             database, session_id, format, view=view, masked=masked, masking=masking,
-            out=options.out, selection=_selection(options, format, database, session_id),
+            out=out, selection=_selection(options, format, database, session_id),
             playing=options.size._replace(longest_wait=options.longest_wait),
             further=further, pictures=options.images,
             prices=load_prices(load_config().prices) if format.masked else None)
         reading = made.reading
-        if options.out is None:
+        if out is None:
             for piece in made.pieces():
                 sys.stdout.write(piece)
             made.tell_missing()
         else:
-            path = made.path_in(options.out)
+            path = made.path_in(out)
             _write(made, path, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
@@ -175,7 +177,7 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError("--dry-run and --json are for --all")
     elif options.sessions or options.first or options.last or options.list_masks or options.force:
         raise UsageError("--all takes no SESSION, --from, --to-message, --list-masks or --force")
-    elif options.out is None:
+    elif options.out in (None, STREAM):
         raise UsageError("--all needs a folder: --out DIR")
 
 

@@ -59,7 +59,15 @@ from store.text.diffs import as_text as diff_text
 from store.text.diffs import tally
 from store.text.figures import count_of, size
 from store.text.neutral import neutral
-from tui.cli.output import NAME_HELP, Printer, UsageError, local_time, note, print_json
+from tui.cli.output import (
+    NAME_HELP,
+    Printer,
+    UsageError,
+    local_time,
+    named_path,
+    note,
+    print_json,
+)
 from tui.cli.stores import needs_store, store_for_reading
 from tui.words.files import (
     origin_words,
@@ -88,7 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--since", metavar="MESSAGE", help="with --diff: from after this message on")
     parser.add_argument(
         "--disk", action="store_true", help="with --diff: to the file that is on disk today")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="save the files below this folder")
+    parser.add_argument("--out", type=named_path, metavar="DIR",
+                        help="save the files below this folder")
     parser.add_argument("--force", action="store_true", help="replace files that are there")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
 
@@ -187,7 +196,7 @@ def _shown(
 
 
 def _save(shown: list[_Shown], options: argparse.Namespace) -> None:
-    folder = Folder(options.out)
+    folder = Folder(Path(options.out))
     for each in shown:
         content = each.content
         if content.body is None or not (each.file.changed or options.path):

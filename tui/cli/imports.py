@@ -11,15 +11,11 @@ different content is not changed. The exit code is 1 then.
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
 from store.imports.reading import Imported, import_file
-from store.system.paths import expanded
-from tui.cli.output import Printer, note, print_json
+from tui.cli.output import Printer, file_or_stdin, note, print_json
 from tui.cli.stores import store_for_writing
 
 EXAMPLES = (
@@ -36,15 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Import the file or stdin."""
-    if options.file != "-":
-        return _import(options, expanded(options.file))
-    with tempfile.NamedTemporaryFile(prefix="backscroll-", suffix=".jsonl") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        return _import(options, Path(copy.name), "stdin")
+    with file_or_stdin(options.file) as (path, name):
+        return _import(options, path, name)
 
 
-def _import(options: argparse.Namespace, path: Path, name: str | None = None) -> int:
+def _import(options: argparse.Namespace, path: Path, name: str) -> int:
     printer, results = Printer(), list[Imported]()
     with store_for_writing(options) as database:
         for result in import_file(database, path, name=name):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TextIO
 
+from store.system.paths import expanded
 from store.system.streams import Painted, joined, paint, status
 from store.text import figures
 from store.text.neutral import neutral
@@ -24,6 +29,40 @@ NAME_HELP = "its id, its id at the agent, or the start of one"
 
 class UsageError(Exception):
     """Invalid arguments; the exit code is 2."""
+
+
+STREAM = "-"
+"""Standard output or input, where a command names a file."""
+
+
+def named_path(text: str) -> str:
+    """Return an argument that names a file or folder, for a command that takes no stream.
+
+    Raises:
+        argparse.ArgumentTypeError: It is ``-``.
+    """
+    if text == STREAM:
+        raise argparse.ArgumentTypeError(
+            "- is standard input or output, and a name is needed; a file named - is ./-")
+    return text
+
+
+@contextlib.contextmanager
+def file_or_stdin(name: str) -> Iterator[tuple[Path, str]]:
+    """Yield the path of a file that an argument names, and what messages call it.
+
+    For ``-`` that is a copy of standard input.
+    """
+    if name != STREAM:
+        path = expanded(name)
+        yield path, home_path(str(path))
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="backscroll-") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        yield Path(copy.name), "stdin"
 
 
 def wants_colour(stream: TextIO) -> bool:

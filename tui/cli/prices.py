@@ -29,12 +29,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store.text import figures
 from store.text.neutral import with_escapes
-from tui.cli.output import Printer, as_text, home_path, note, print_json
+from tui.cli.output import Printer, as_text, file_or_stdin, note, print_json
 
 if TYPE_CHECKING:
     from store.prices.table import Price, PriceTable
@@ -57,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="*", type=as_text, help="a model's id")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument(
-        "--update", metavar="FILE", type=Path, help="take the prices of a file, then show them"
+        "--update", metavar="FILE",
+        help="take the prices of a file, then show them; - reads stdin"
     )
 
 
@@ -67,9 +67,9 @@ def run(options: argparse.Namespace) -> int:
     from store.prices.loading import load_prices, take_prices
 
     if options.update is not None:
-        taken = take_prices(options.update)
+        with file_or_stdin(options.update) as (path, place):
+            taken = take_prices(path)
         models = len({line.pattern for line in taken})
-        place = home_path(str(options.update))
         note(f"Took the prices of {figures.count_of(models, 'model')} from {place}.")
         if not options.models and not options.json:
             return 0

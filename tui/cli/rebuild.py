@@ -22,7 +22,7 @@ from store.events.rebuilding import rebuild
 from store.system.files import AlreadyThere
 from store.system.paths import expanded
 from store.text import figures
-from tui.cli.output import Printer, home_path, note, print_json
+from tui.cli.output import Printer, home_path, named_path, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.working import showing
 
@@ -39,7 +39,8 @@ _WORDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="the store to make, or the URL of a database")
+    parser.add_argument("file", metavar="FILE", type=named_path,
+                        help="the store to make, or the URL of a database")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 

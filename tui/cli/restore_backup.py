@@ -19,7 +19,7 @@ from store.system.paths import expanded
 from store.upkeep.restoring import Restored, restore_backup
 from tui.cli.backup import words_of
 from tui.cli.confirming import confirm
-from tui.cli.output import Printer, home_path, print_json
+from tui.cli.output import Printer, home_path, named_path, print_json
 from tui.cli.stores import refuse_url
 from tui.cli.working import showing
 
@@ -31,7 +31,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the backup")
+    parser.add_argument("file", metavar="FILE", type=named_path, help="the backup")
     parser.add_argument("--dry-run", action="store_true", help="check it, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
