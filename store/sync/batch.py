@@ -235,8 +235,10 @@ def _write_unit(
             if written.skipped == FORGOTTEN:
                 forgotten.add(str(prepared.metadata["source"]["id"]))
             result.superseded += written.superseded
-            if written.displaced:
-                outcome.again += units.forget_displaced(database, job, prepared.id)
+            if written.again:
+                outcome.again += units.read_others_again(
+                    database, job.source.kind, prepared.id, besides=[units.where(job)]
+                )
             if written.moved:
                 units.forget_elsewhere(database, job, prepared.id)
             if written.new:

@@ -20,6 +20,7 @@ from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
+from store.sync.copies import original_of, take_path
 from store.sync.depending import News, Where
 from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
@@ -154,7 +155,7 @@ class Sync:
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
-        if jobs:
+        if jobs or self._again:
             self._bring_in_all(jobs)
         else:
             self._report()
@@ -326,10 +327,17 @@ class Sync:
         units.drop(self.database, kind, root, list(gone))
         for text in gone.values():
             state = units.UnitState.parse(text)
+            files = {str(file[0]) for file in state.files}
             for session_id in state.sessions:
-                if self._is_elsewhere(session_id, {str(file[0]) for file in state.files}):
+                if self._is_elsewhere(session_id, files):
                     continue
-                if delete_sessions(self.database, [session_id]):
+                others = units.read_others_again(
+                    self.database, kind, original_of(self.database.connection, session_id), ()
+                )
+                if others:
+                    self._again += others
+                    take_path(self.database.connection, session_id)
+                elif delete_sessions(self.database, [session_id]):
                     log_changes(self.database, session_id, (), self.clock)
                     orphan_children(self.database, session_id, self.clock)
                     removed.append(session_id)

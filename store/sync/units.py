@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -219,13 +219,16 @@ def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
     )
 
 
-def forget_displaced(database: Database, job: Job, session_id: str) -> list[depending.Where]:
-    """Delete the state of other units that had a session or a copy of it, to read them again.
+def read_others_again(
+    database: Database, kind: str, session_id: str, besides: Collection[depending.Where]
+) -> list[depending.Where]:
+    """Let units that claim to be a session count as moved, because another one changed.
 
     Args:
         database: The library, in a transaction.
-        job: The unit that has the session now.
+        kind: The source's kind.
         session_id: The session.
+        besides: Units that are left out.
 
     Returns:
         Those units.
@@ -233,13 +236,15 @@ def forget_displaced(database: Database, job: Job, session_id: str) -> list[depe
     found: dict[depending.Where, None] = {}
     for one in (session_id, *copies_of(database.connection, session_id)):
         rows = database.connection.execute(
-            "SELECT kind, root, key FROM source_units WHERE instr(stamp_json, ?) > 0"
-            " AND kind = ? AND (root, key) <> (?, ?)",
-            (one, *where(job)),
+            "SELECT kind, root, key FROM source_units"
+            " WHERE instr(stamp_json, ?) > 0 AND kind = ?",
+            (one, kind),
         )
-        found |= dict.fromkeys(rows.fetchall())
+        found |= dict.fromkeys(row for row in rows if row not in besides)
     database.connection.executemany(
-        "DELETE FROM source_units WHERE (kind, root, key) = (?, ?, ?)", list(found)
+        "UPDATE source_units SET stamp_json = json_set(stamp_json, '$[1]', json('[]'))"
+        " WHERE (kind, root, key) = (?, ?, ?)",
+        list(found),
     )
     return list(found)
 

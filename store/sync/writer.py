@@ -29,6 +29,9 @@ CHANGES_KEPT = 10_000
 CHANGES_PER_SESSION = 64
 """With more changed messages than this, one row marks the whole session as changed."""
 
+ELSEWHERE = "all of it was read from another file"
+"""``Written.skipped`` of a session of which this file has nothing more."""
+
 FORGOTTEN = "forgotten"
 """``Written.skipped`` of a session that the user deleted permanently."""
 
@@ -45,7 +48,7 @@ class Written:
         new: Whether the session was not in the store before.
         changed: Ids of the sessions that changed: this one, and relinked children.
         moved: Whether its file has moved since the last reading.
-        displaced: Whether it took the place of what another file had as the session.
+        again: Whether other files that claim to be the session are to be read again.
         superseded: Ids of stored copies that have nothing beyond this one, to be deleted.
     """
 
@@ -54,7 +57,7 @@ class Written:
     new: bool = False
     changed: list[str] = field(default_factory=list)
     moved: bool = False
-    displaced: bool = False
+    again: bool = False
     superseded: Sequence[str] = ()
 
 
@@ -109,16 +112,53 @@ def write_prepared(
     reason = _forgotten(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
-    chosen = copies.session_to_write(connection, prepared, read_from)
+    chosen = copies.session_to_write(connection, prepared, read_from, keep_gone)
     if chosen is None:
-        return Written(prepared.id, skipped="all of it was read from another file")
-    if chosen.displaced is not None:
-        return _write_displacing(database, chosen.session, chosen.displaced, clock, keep_gone)
-    if chosen.session is not prepared:
-        prepared, before = chosen.session, None
-        reason = _forgotten(database, prepared)
-        if reason is not None:
-            return Written(prepared.id, skipped=reason)
+        return Written(prepared.id, skipped=ELSEWHERE)
+    changed = [
+        one for move in chosen.before
+        for one in _write_place(database, move, clock, None, keep_gone, same_mapping).changed
+    ]
+    written = Written(prepared.id, skipped=ELSEWHERE)
+    if chosen.own is not None:
+        same = chosen.own.session is prepared and not chosen.before
+        written = _write_place(
+            database, chosen.own, clock, before if same else None, keep_gone, same_mapping
+        )
+    written.changed += changed
+    for move in chosen.after:
+        moved = _write_place(database, move, clock, None, keep_gone, same_mapping)
+        written.changed += moved.changed
+    written.superseded = chosen.superseded
+    written.again = written.again or chosen.again
+    return written
+
+
+def _write_place(
+    database: Database,
+    move: copies.Move,
+    clock: Clock,
+    before: PreparedSession | None,
+    keep_gone: bool,
+    same_mapping: bool,
+) -> Written:
+    """Write a session or copy, as ``write_prepared``.
+
+    Args:
+        database: The library, in a transaction.
+        move: The rows, and whether they are of the file whose rows are stored there.
+        clock: Gives the time for the change log only.
+        before: The stored rows, if known.
+        keep_gone: Whether to keep messages that the source no longer has.
+        same_mapping: Whether the stored rows come from the same mapping version.
+    """
+    connection, prepared = database.connection, move.session
+    reason = _forgotten(database, prepared)
+    if reason is not None:
+        return Written(prepared.id, skipped=reason)
+    if not move.keeps:
+        keep_gone = False
+        connection.execute("DELETE FROM attachments WHERE session_id = ?", (prepared.id,))
     # Done first, because the stored session it is compared with was adopted too.
     links.adopt_exported(database, prepared)
     known = _in_store(connection, prepared.id)
@@ -141,6 +181,7 @@ def write_prepared(
     if keep_gone and known is not None:
         merged = gone.merged(connection, prepared, same_mapping=same_mapping)
         prepared, renamed = merged.prepared, merged.moved
+    has_less = known is not None and _has_less(connection, known, prepared, keep_gone)
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     new = new or (known is not None and known.outline)
@@ -153,7 +194,7 @@ def write_prepared(
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.save(connection, prepared, found)
     written = Written(prepared.id, new=new, moved=_has_moved(connection, known, prepared))
-    written.superseded = chosen.superseded
+    written.again = has_less
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
@@ -167,21 +208,24 @@ def write_prepared(
     return written
 
 
-def _write_displacing(
-    database: Database,
-    prepared: PreparedSession,
-    displaced: PreparedSession,
-    clock: Clock,
-    keep_gone: bool,
-) -> Written:
-    """Write what was stored of a session as a copy, and the session from another file."""
-    copy = write_prepared(database, displaced, clock=clock, keep_gone=keep_gone)
-    # What the file lacks of the stored messages is in the copy now.
-    path = (str(displaced.path),)
-    written = write_prepared(database, prepared, clock=clock, read_from=path, keep_gone=False)
-    written.changed += copy.changed
-    written.displaced = True
-    return written
+def _has_less(
+    connection: Connection, known: _Known, prepared: PreparedSession, keep_gone: bool
+) -> bool:
+    """Return whether a source has lost messages or parts since the last reading.
+
+    Args:
+        connection: The library's, before the session is written.
+        known: The stored session.
+        prepared: The session as it is written.
+        keep_gone: Whether it has what the source lost, marked as gone.
+    """
+    if keep_gone:
+        gone: int = prepared.metadata["source"].get(GONE_MESSAGES, 0)
+        return gone > known.gone
+    (parts,) = connection.execute(
+        "SELECT count(*) FROM chat_parts WHERE session_id = ?", (prepared.id,)
+    ).fetchone()
+    return known.path == prepared.path and len(prepared.parts) < int(parts)
 
 
 def _relink_children(
@@ -304,7 +348,7 @@ def _write_grown(
     connection = database.connection
     grown = what_differs(connection, prepared, before)
     if grown is None:
-        return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
+        return _write_place(database, copies.Move(prepared), clock, None, keep_gone, True)
     found = links.resolve(connection, prepared)
     _, moved = _write_session_row(database, prepared, found, keep_gone, True)
     _write_prompts(database, prepared)
@@ -373,20 +417,20 @@ class _Known:
 
     Attributes:
         path: The file that it was read from.
-        has_gone: Whether it has messages that its source no longer has.
+        gone: How many messages it has, whole or in part, that its source no longer has.
         partial: As in ``SessionDraft``.
         outline: Whether it is only listed so far, without its messages.
     """
 
     path: str | None
-    has_gone: bool
+    gone: int
     partial: bool
     outline: bool
 
     def grows(self, prepared: PreparedSession) -> bool:
         """Return whether a reading may be compared only with the previous one."""
         same = self.path == prepared.path and self.partial == prepared.partial
-        return same and not self.has_gone
+        return same and not self.gone
 
 
 def _has_moved(
@@ -405,7 +449,7 @@ def _in_store(connection: Connection, session_id: str) -> _Known | None:
         return None
     source = orjson.loads(row[0]) if row[0] is not None else {}
     return _Known(
-        source.get("path"), GONE_MESSAGES in source, bool(source.get(PARTIAL)),
+        source.get("path"), source.get(GONE_MESSAGES, 0), bool(source.get(PARTIAL)),
         is_outline({"source": source}),
     )  # fmt: skip
 

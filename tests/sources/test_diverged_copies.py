@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
 from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
-from tests.store.sync_fakes import dump
+from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 SESSION = "c" * 8
-NAMES = ("", " (1)", " - Copy", " (mira's conflicted copy 2026-11-20)")
+NAMES = ("", " (1)", " - Copy", " (mira's conflicted copy 2026-11-20)",
+         ".sync-conflict-20261120-120000-ABCDEFG", "-DESKTOP12")  # fmt: skip
+ALL = (*TABLES, *SIDE_TABLES, "unit_facts")
 
 
 def made(chance: random.Random) -> list[tuple[File, str]]:
@@ -54,10 +57,11 @@ def placed(files: list[tuple[File, str]], home: Path, chance: random.Random) -> 
         os.utime(next(folder.iterdir()), (1_000_000_000 + chance.randrange(1000),) * 2)
 
 
-def synced(path: Path, home: Path) -> Database:
+def synced(path: Path, home: Path, *, keep_deleted: bool = True) -> Database:
     database = open_database(path, create=True)
     database.connection.execute("PRAGMA synchronous = OFF")
-    Sync(database, Settings(helpers=0)).run([Target(source("claude-code"), home)])
+    settings = Settings(helpers=0, keep_deleted=keep_deleted)
+    Sync(database, settings).run([Target(source("claude-code"), home)])
     return database
 
 
@@ -71,7 +75,139 @@ def said(database: Database) -> dict[str, Any]:
     return rows
 
 
-@pytest.mark.parametrize("seed", range(6))
+class Files:
+    """Random files that claim to be one session, and a home that they come to and go from.
+
+    Some are beginnings of others, some parted, with answers of which some have a request id; some
+    have the agent's own name, some those of copies, in any of three folders.
+    """
+
+    def __init__(self, chance: random.Random, home: Path) -> None:
+        self.chance, self.home = chance, home
+        self.lines: dict[Path, list[str]] = {}
+        (home / "projects").mkdir(parents=True)
+        for _ in range(chance.randrange(2, 9)):
+            name = f"-{chance.randrange(3)}/{SESSION}{chance.choice(NAMES)}.jsonl"
+            lines = self._lines()
+            if self.lines and chance.random() < 0.35:
+                lines = chance.choice(list(self.lines.values()))
+                lines = lines[: chance.randrange(2, len(lines) + 1)]
+            self.lines.setdefault(home / "projects" / name, lines)
+
+    def _lines(self) -> list[str]:
+        file, way = File(session=SESSION), ""
+        file.user("first", uuid="first")
+        file.assistant("yes", id="msg_first", uuid="yes")
+        start = file.at
+        for turn in range(self.chance.randrange(5)):
+            way += str(self.chance.randrange(3))
+            file.at = start + 10_000 * (turn + 1) + 1000 * int(way[-1])
+            file.user(f"way {way}", uuid=f"q{way}")
+            named: dict[str, Any] = {"requestId": f"req_{way}"} if way[-1] != "0" else {}
+            file.assistant(f"answer {way}", "and more", id=f"msg_{way}", **named)
+        return file.text().splitlines(keepends=True)
+
+    def put(self, path: Path, *, whole: bool = True) -> None:
+        """Write a file, or a beginning of it, as if changed at any time."""
+        lines = self.lines[path]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(lines if whole else lines[: self.chance.randint(1, len(lines))]))
+        os.utime(path, (1_000_000_000 + self.chance.randrange(1000),) * 2)
+
+    def come(self, sync: Callable[[], object]) -> None:
+        """Bring the files in any order, some by pieces, with a sync now and then."""
+        paths = list(self.lines)
+        self.chance.shuffle(paths)
+        for path in paths:
+            if self.chance.random() < 0.4:
+                self.put(path, whole=False)
+                sync()
+            self.put(path)
+            if self.chance.random() < 0.8:
+                sync()
+
+    def come_and_go(self, sync: Callable[[], object], *, whole: bool = True) -> None:
+        """Bring files and take them away, with a sync after each; leaves some of them."""
+        for _ in range(2 * len(self.lines) + 2):
+            path = self.chance.choice(list(self.lines))
+            if path.exists() and self.chance.random() < 0.6:
+                path.unlink()
+            else:
+                self.put(path, whole=whole or self.chance.random() < 0.6)
+            sync()
+
+
+WAYS = ("come", "come and go", "go for good")
+
+
+def differs_from_fresh(way: str, seed: int, folder: Path) -> dict[str, Any]:
+    """The rows of each table that differ from those of a fresh sync of the same files."""
+    keep = way != "go for good"
+    files = Files(random.Random(f"{way} {seed}"), folder / "home")
+
+    def sync(name: str = "late.db") -> dict[str, list[Any]]:
+        with closing(synced(folder / name, files.home, keep_deleted=keep)) as database:
+            return dump(database, ALL)
+
+    if way == "come":
+        files.come(sync)
+    else:
+        files.come_and_go(sync, whole=keep)
+        for path in files.lines if keep else ():
+            files.put(path)
+    late, fresh = sync(), sync("fresh.db")
+    assert sync() == late
+    return {table: (late[table], fresh[table]) for table in ALL if late[table] != fresh[table]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(2))
+def test_which_file_is_the_session_depends_on_the_files_alone(
+    way: str, seed: int, tmp_path: Path
+) -> None:
+    """Whatever came, changed and went before: where all that was is there, or nothing is kept."""
+    assert differs_from_fresh(way, seed, tmp_path) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ten", range(6))
+def test_it_depends_on_the_files_alone_in_many_sets(way: str, ten: int, tmp_path: Path) -> None:
+    wrong: dict[int, Any] = {}
+    for seed in range(10 * ten + 2, 10 * ten + 12):
+        found = differs_from_fresh(way, seed, tmp_path / str(seed))
+        wrong |= {seed: found} if found else {}
+    assert wrong == {}
+
+
+def test_the_session_keeps_its_star_when_its_file_goes_and_a_copy_stays(tmp_path: Path) -> None:
+    """Nothing that goes is kept; the copy becomes the session, under the same id."""
+    for way, name in (("a", ""), ("b", " (1)")):
+        file = File(session=SESSION)
+        file.user("first", uuid="first")
+        file.user(f"way {way}", uuid=way)
+        file.write(tmp_path / "projects" / "-work", SESSION + name)
+    with closing(synced(tmp_path / "x.db", tmp_path, keep_deleted=False)) as database:
+        connection = database.connection
+        ids = [one for (one,) in connection.execute("SELECT id FROM chat_sessions")]
+        assert len(ids) == 2
+        connection.execute(
+            "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.user',"
+            " json('{\"starred\":true}')) WHERE parent_id IS NULL"
+        )
+    (tmp_path / "projects" / "-work" / f"{SESSION}.jsonl").unlink()
+    with closing(synced(tmp_path / "x.db", tmp_path, keep_deleted=False)) as database:
+        rows = database.connection.execute(
+            "SELECT s.id, json_extract(s.metadata_json, '$.user.starred', '$.source.path'),"
+            " group_concat(json_extract(p.data_json, '$.text')) FROM chat_sessions s"
+            " JOIN chat_parts p ON p.session_id = s.id GROUP BY s.id"
+        ).fetchall()
+    assert len(rows) == 1 and rows[0][0] in ids
+    assert rows[0][1].startswith("[true,") and " (1).jsonl" in rows[0][1]
+    assert rows[0][2] == "first,way b"
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_path: Path) -> None:
     chance = random.Random(f"copies {seed}")
     files = made(chance)
