@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -13,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
+from tui.kit.guard import filtered
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.main.outline import opening_line
@@ -35,6 +37,23 @@ SCOPES: dict[PaneName, Scope] = {
 }
 
 
+def lines_of(widget: Widget, crop: Region, *, different: int) -> list[Strip]:
+    """Return lines of a widget whose later lines are all equal, for its ``render_lines``.
+
+    Textual would draw and keep each of them, which took a tenth of the first screen.
+
+    Args:
+        widget: It has neither border nor padding.
+        crop: The region that is drawn.
+        different: How many lines are there before the equal ones.
+    """
+    drawn = filtered(widget, [widget.render_line(y) for y in range(different + 1)])
+    strips = [drawn[min(y, different)] for y in range(crop.y, crop.bottom)]
+    if crop.x or crop.width != widget.size.width:
+        strips = [strip.crop(crop.x, crop.right) for strip in strips]
+    return strips
+
+
 class PaneSlot(Widget):
     """Keeps a pane's place until its module is loaded, after the first paint.
 
@@ -53,6 +72,10 @@ class PaneSlot(Widget):
         """
         super().__init__(id=id)
         self._name_of = name_of
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines; most are equal, and drawn once."""
+        return lines_of(self, crop, different=2)
 
     def render_line(self, y: int) -> Strip:
         """Draw the title and that it is being opened."""
@@ -88,6 +111,10 @@ class Splitter(Widget):
         super().__init__(id=f"border-{pane}")
         self.pane: PaneName = pane
         self._held = False
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines; all are equal, and drawn once."""
+        return lines_of(self, crop, different=0)
 
     def render_line(self, y: int) -> Strip:
         """Draw the border: the transcript's ground, or a rule while the mouse is on it."""
