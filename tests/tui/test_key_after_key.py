@@ -15,7 +15,7 @@ from tests.tui.terminals import on_a_terminal
 from tests.tui.test_typed_ahead import OTHER, two_talks
 from tests.tui.verbs_app import Running, query, running
 from tui.dialogs.save import SaveScreen
-from tui.sessions.header import FilterInput
+from tui.sessions.filter_line import FilterInput
 
 NAMED = {"escape", "enter", "down", "home", "backspace"}
 PACES = range(14)

@@ -452,7 +452,8 @@ async def test_a_search_that_fails_says_so(store: Path, monkeypatch: pytest.Monk
 
 
 async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None:
-    from tui.sessions.header import FilterInput, ListTitle
+    from tui.sessions.filter_line import FilterInput
+    from tui.sessions.header import ListTitle
 
     async with searching(store, *typed("agent:codex"), "down", "asterisk") as (run, screen):
         await run.press(*typed("by codex"), "enter", "escape", "escape")

@@ -18,8 +18,9 @@ PRESENCE = "store.activity.presence"
 SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
 NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
                  "store.conversation.touched", "tui.keys.registry", "store.queries.places",
-                 "orjson")
-"""What no first screen shows: dialogs, calls in words, commands of other screens, marks."""
+                 "orjson", "tui.query.line", "tui.kit.text_line")
+"""What no first screen shows: dialogs, calls in words, commands of other screens, marks, lines
+to type into."""
 
 ROOMS_OF_LATER = ("store.stats", "store.prices", "store.sharing", "store.exports", "tui.serve")
 WITH_COMMANDS = ("tui.stats", "tui.share")

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.strip import Strip
 
 from tui.kit.lines import Line, Run, arrange, slice_runs
-from tui.kit.palette import RAISED_GROUNDS, Palette, look_of
+from tui.kit.palette import RAISED_GROUNDS, Palette, look_of, placeholder_colour
 from tui.kit.text import Span, drawable
 from tui.kit.theme import palette_of
 
@@ -44,6 +44,11 @@ class Paint:
         if style is None:
             style = self._styles[key] = self._resolve(ink, ground, dimmed)
         return style
+
+    @property
+    def placeholder(self) -> Style:
+        """The style of the words of an empty input."""
+        return Style(color=placeholder_colour(self.palette), bgcolor=self.palette.panel)
 
     @property
     def selected(self) -> Style:

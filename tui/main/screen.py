@@ -25,6 +25,7 @@ from tui.live.notifying import Notifier
 from tui.live.summary import StoreCounter
 from tui.live.watcher import Pace, StoreWatcher
 from tui.main.bars import Headline, TopLine
+from tui.main.first_frame import lines_of_list
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
 from tui.main.panes import Panes, PaneSlot, Splitter
@@ -129,6 +130,8 @@ class MainScreen(CommandPane, Screen[None]):
     def on_mount(self) -> None:
         """Arrange the panes and give one the focus."""
         self.panes.focus("sessions")
+        columns = self.panes.arrangement.widths.get("sessions") or self.size.width
+        self.sessions.view.expect_size(columns, lines_of_list(self.size.height))
         self.show_summary()
         if self.library.notice:
             self.host.notify(self.library.notice, timeout=12, markup=False)
@@ -142,6 +145,8 @@ class MainScreen(CommandPane, Screen[None]):
         """Load the panes that the first paint did without, and put them in their places."""
         transcript = await asyncio.to_thread(import_module, "tui.transcript.pane")
         inspector = await asyncio.to_thread(import_module, "tui.inspector.pane")
+        await asyncio.to_thread(import_module, "tui.sessions.filter_line")
+        self.sessions.load_filter()
         self.transcript = transcript.TranscriptPane(id="transcript")
         self.inspector = inspector.InspectorPane(id="inspector")
         self.opener.transcript, self.feed.inspector = self.transcript, self.inspector

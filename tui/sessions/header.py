@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -19,13 +20,13 @@ from tui.host import host_of
 from tui.keys.names import key_label, key_name
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
-from tui.kit.text import cells, fit_path
-from tui.query.line import QueryInput, QueryNotes
+from tui.kit.text import cells, fit, fit_path
 from tui.sessions.header_lines import ORDER_CELLS, SLASH, Tally, order_line, title_line
 from tui.words.sessions import FILTER_WORDS, folder
 
 if TYPE_CHECKING:
     from store.language.completion import KnownValues
+    from tui.sessions.filter_line import FilterInput
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
 
@@ -85,32 +86,25 @@ class ListOrder(HeaderPart):
         self.post_message(self.Pressed("list.sort"))
 
 
-class FilterInput(QueryInput):
-    """The filter; it is reached by its key or a click, not by Tab."""
+class _Slash(HeaderPart):
+    """The slash before the filter, with the filter's words until the filter is loaded."""
 
-    def __init__(
-        self, notes: QueryNotes, known: Callable[[], KnownValues],
-        history: Callable[[], Sequence[str]],
-    ) -> None:
-        """Make an empty filter.
-
-        Args:
-            notes: Shows how it may go on, and what is wrong with it.
-            known: Returns the values that fields have in the store.
-            history: Returns what was searched for before.
-        """
-        super().__init__(
-            notes, id="filter", placeholder=FILTER_WORDS, known=known, history=history,
-            words={"accept": "keep", "leave": "clear", "next": "next session"})
-
-
-class _Slash(Widget):
-    DEFAULT_CSS = f"_Slash {{ height: 1; width: {cells(SLASH)}; }}"
+    DEFAULT_CSS = "_Slash { height: 1; width: 1fr; }"
 
     def render_line(self, y: int) -> Strip:
         lit = isinstance(self.parent, Widget) and self.parent.has_focus_within
+        paint, width = paint_of(self.app), self.size.width - cells(SLASH)
         line = Line(((SLASH, "user bold" if lit else "faint"),))
-        return strip_of(line, self.size.width, paint_of(self.app))
+        slash = strip_of(line, cells(SLASH), paint)
+        if width <= 0:
+            return slash
+        words = Strip([Segment(fit(FILTER_WORDS, width), paint.placeholder)])
+        blank = paint.style("blank", "panel")
+        return Strip.join([slash, words.adjust_cell_length(width, blank)])
+
+    def on_click(self) -> None:
+        """Open the filter."""
+        self.post_message(self.Pressed("list.filter"))
 
 
 class ListLimit(HeaderPart):
@@ -140,7 +134,11 @@ class ListLimit(HeaderPart):
 
 
 class ListHeader(Widget):
-    """The lines of the header: two, and one more where the list is limited to a folder."""
+    """The lines of the header: two, and one more where the list is limited to a folder.
+
+    Attributes:
+        filter: What the filter is typed into; None until it is loaded.
+    """
 
     DEFAULT_CSS = """
     ListHeader { height: auto; background: $surface; layout: vertical; }
@@ -167,16 +165,27 @@ class ListHeader(Widget):
         super().__init__()
         self._known, self._history = known, history
         self._title, self._limit = ListTitle(), ListLimit()
+        self.filter: FilterInput | None = None
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
-        notes = QueryNotes()
         yield self._title
         with Horizontal():
             yield _Slash()
-            yield FilterInput(notes, self._known, self._history)
             yield ListOrder()
-        yield notes
+
+    def loaded_filter(self) -> FilterInput:
+        """Return the filter, loaded where it is not yet."""
+        if self.filter is None:
+            from tui.query.line import QueryNotes
+            from tui.sessions.filter_line import FilterInput
+
+            notes, slash = QueryNotes(), self.query_one(_Slash)
+            self.filter = FilterInput(notes, self._known, self._history)
+            slash.styles.width = cells(SLASH)
+            self.query_one(Horizontal).mount(self.filter, after=slash)
+            self.mount(notes)
+        return self.filter
 
     def limit_to(self, workspace: str | None) -> None:
         """Show the folder that the list is limited to; None hides the line."""

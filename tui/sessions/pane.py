@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,13 +21,12 @@ from tui.keys.pane import CommandPane
 from tui.kit.masked import shown
 from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
-from tui.query.line import QueryInput
 from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
 from tui.sessions.costs import AGAIN_AFTER_S, ListCosts
 from tui.sessions.filter import ListFilter, SessionsReader
 from tui.sessions.first_page import FirstPage, read_first_page
-from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle
+from tui.sessions.header import HeaderPart, ListHeader, ListOrder, ListTitle
 from tui.sessions.header_lines import Tally
 from tui.sessions.jobs import Work
 from tui.sessions.live import LiveRows
@@ -42,6 +41,10 @@ from tui.state.library import Library
 from tui.state.searches import SearchKeeper, searches_path
 from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
+
+if TYPE_CHECKING:
+    from tui.keys.prompt import PromptLine
+    from tui.query.line import QueryInput
 
 TITLE_CELLS = 40
 
@@ -349,25 +352,30 @@ class SessionsPane(CommandPane, Vertical):
         return SearchKeeper(
             searches_path(self.library.path), writes=self.library.limits.read_only is None)
 
-    @on(QueryInput.Stepped)
-    def _stepped(self, event: QueryInput.Stepped) -> None:
+    def on_query_input_stepped(self, event: QueryInput.Stepped) -> None:
+        """Move the cursor, as the line has no use for the key."""
         event.stop()
         self.view.move(event.step)
 
-    @on(FilterInput.Left)
-    def _filter_left(self, event: FilterInput.Left) -> None:
+    def on_prompt_line_left(self, event: PromptLine.Left) -> None:
+        """Clear the filter."""
         event.stop()
         self.close_filter(clear=True)
 
     @property
     def filter_has_focus(self) -> bool:
         """Whether what is typed goes into the filter."""
-        return self.query_one(FilterInput).has_focus
+        line = self.query_one(ListHeader).filter
+        return line is not None and line.has_focus
+
+    def load_filter(self) -> None:
+        """Put the line of the filter into its place, which the first screen did without."""
+        self.query_one(ListHeader).loaded_filter()
 
     def open_filter(self) -> None:
         """Give the filter the focus, at once, so that no key typed next is lost."""
         self.filter_open = True
-        self.screen.set_focus(self.query_one(FilterInput))
+        self.screen.set_focus(self.query_one(ListHeader).loaded_filter())
         self.query_one(ListHeader).refresh()
 
     def close_filter(self, *, clear: bool = False) -> None:
@@ -410,7 +418,9 @@ class SessionsPane(CommandPane, Vertical):
 
     def _set_filter(self, text: str, sessions: SessionsReader | None = None) -> None:
         self.filter.choose(text, sessions)
-        self.query_one(FilterInput).value = text
+        header = self.query_one(ListHeader)
+        if text or header.filter is not None:
+            header.loaded_filter().value = text
 
     def clear_filter(self) -> None:
         """Show all sessions again."""

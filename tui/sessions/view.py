@@ -252,7 +252,18 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     # The place on the screen
 
     def _measure(self) -> None:
-        self.virtual_size = Size(self.size.width, self.model.lines(self.row_height))
+        self.virtual_size = Size(0, self.model.lines(self.row_height))
+
+    def expect_size(self, width: int, height: int) -> None:
+        """Have the scroll bar in the first layout; Textual adds it in a second one.
+
+        Args:
+            width: Columns that the list will have, with its scroll bar.
+            height: Its lines.
+        """
+        bar = self.styles.scrollbar_size_vertical
+        self.virtual_size = Size(0, self.model.lines(row_height(width - bar, height)))
+        self.show_vertical_scrollbar = self.virtual_size.height > height
 
     def _line_on_screen(self) -> int | None:
         if self.cursor is None:
