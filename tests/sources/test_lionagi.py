@@ -402,6 +402,18 @@ def test_nothing_is_touched(state: Path, tmp_path: Path) -> None:
     row_sources.check_untouched(LionagiSource(), state, tmp_path / "library.db")
 
 
+def test_embeddings_and_bookmarks_say_nothing(
+    state: Path, sample: dict[str, SessionDraft]
+) -> None:
+    row_sources.written(state, methodcaller(
+        "executescript", "UPDATE messages SET embedding = '[0.123456789]';"
+        " UPDATE sessions SET first_msg_id = 'zz', last_msg_id = NULL;"))
+    drafts, problems = grown.read_all(LionagiSource(), state)
+    assert problems == [] and drafts.keys() == sample.keys()
+    for name, draft in drafts.items():
+        assert ids(draft) == ids(sample[name]) and "0.123456789" not in repr(draft)
+
+
 def test_a_writer_is_seen_and_left_alone(state: Path) -> None:
     moved = row_sources.check_live(LionagiSource(), state, grow)
     assert [unit.key for unit in moved] == [f"state.db/{FLOW}"]

@@ -8,6 +8,7 @@ import pytest
 from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
 from store.queries.context import visible_ids
+from store.queries.lineage import family
 from store.verbs.fork import Forked, fork, preview_fork
 from store.verbs.marks import rename
 from store.verbs.rewind import rewind
@@ -49,6 +50,36 @@ def test_copies_up_to_and_including_the_chosen_message(talk: Talk) -> None:
     assert json.loads(row["metadata_json"])["lineage"] == {"kind": "fork"}
     assert json.loads(row["metadata_json"])["kept"] == {"as": ["it", 1.5]}
     assert first not in {c["id"] for c in copies}
+
+
+def test_the_user_message_of_a_fork_is_the_newest_up_to_its_parent_message(
+    own_talk: Talk,
+) -> None:
+    talk = own_talk
+    parent = talk.session()
+    asked = talk.message(parent, "user", "one")
+    answer = talk.message(parent, "assistant", "two")
+    talk.message(parent, "user", "three")
+    for chosen in (asked, answer):
+        forked = make(talk, parent, chosen)
+        assert talk.session_row(forked.session_id)["parent_message_id"] == chosen
+        found = talk.db.connection.execute(
+            "SELECT m.id FROM chat_sessions s JOIN chat_messages at ON at.id = s.parent_message_id"
+            " JOIN chat_messages m ON m.session_id = s.parent_id AND m.role = 'user'"
+            " WHERE s.id = ? AND (m.created_at, m.id) <= (at.created_at, at.id)"
+            " ORDER BY m.created_at DESC, m.id DESC LIMIT 1", (forked.session_id,)).fetchall()
+        assert found == [(asked,)]
+
+
+def test_forks_of_forks_have_any_depth(own_talk: Talk) -> None:
+    talk = own_talk
+    made = [talk.session()]
+    talk.message(made[0], "user", "one")
+    for _ in range(15):
+        made.append(make(talk, made[-1], visible_ids(talk.db, made[-1])[-1]).session_id)
+    nodes = family(talk.db, made[7])
+    assert [(one.id, one.depth) for one in nodes] == [
+        (name, depth) for depth, name in enumerate(made)]
 
 
 def test_part_data_is_copied_as_text(talk: Talk) -> None:
