@@ -1,41 +1,109 @@
-"""Takes from a library's event log when parts changed, and what they were then."""
+"""Takes from a library's event log where messages and parts were, and what they were then."""
 
 from __future__ import annotations
 
+import json
 from array import array
 from bisect import bisect_right
-from dataclasses import replace
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from store.engine.database import Database
-from store.engine.values import decoded, number, text
+from store.engine.schema import REQUIRED_COLUMNS
+from store.engine.values import decoded, number, number_or_none, text
 from store.events.log import has_events
-from store.events.reading import changes_of, events_of_part
-from store.replay.versions import with_text
-from store.rows import PartRow
+from store.events.rows import Row, exact, grown, placed
+from store.events.sql import KEYS, bit_of, quoted, values_of
+from store.queries.transcript import Keyset, outline_columns
+from store.rows import MessageRow, PartRow
 
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
+FOREVER = 1 << 62
+"""The end of what is still there."""
 MOST_BYTES = 2_000_000
-"""Of JSON that the versions of one part hold, beside those that begin its text."""
+"""Of JSON that the versions of one part hold; what came later looks like the last of them."""
 AS_IT_HAPPENED_MS = 60_000
 """An event that was written so much later repeats the times of a row, as an import does."""
+_AT_ONCE = 50
+"""Events whose values are read at once."""
 
 
-class Change(NamedTuple):
-    """A part was written.
+class LogEvent(NamedTuple):
+    """An event about a message or a part, without content.
 
     Attributes:
-        position: The part's ``"index"``.
-        at: When, epoch ms.
-        seq: The number of the event.
-        is_own: Whether it was written as it happened.
+        seq: Its number among the session's events.
+        what: ``created``, ``snapshot``, ``updated``, ``deleted``, ``moved``, or another change.
+        logged_at: When it was written, epoch ms.
+        is_session: Whether it is about the session's row.
+        is_whole: Whether it has the whole row.
+        has_facts: Whether it has the metadata of a message.
     """
 
-    message_id: str
-    position: int
-    at: int
     seq: int
-    is_own: bool
+    what: str
+    logged_at: int
+    is_session: bool
+    is_whole: bool
+    has_facts: bool
+    message_id: str
+    part_id: str | None
+    position: int | None
+    type: str | None
+    state: str | None
+    role: str | None
+    created_at: int | None
+    updated_at: int | None
+    hidden_at: int
+    queued_at: int | None
+    cancelled_at: int | None
+    inherited: int
+    origin: str | None
+
+
+def log_page(
+    db: Database, session_id: str, after: int, limit: int
+) -> tuple[list[LogEvent], int | None]:
+    """Return events of a session, and the one to go on after; None at the end.
+
+    Args:
+        db: The store; one without a log has none.
+        session_id: The session.
+        after: The number of the last event that is known, 0 for none.
+        limit: Of events at most.
+    """
+    if not has_events(db):
+        return [], None
+    columns = 'id, seq, at, kind, message_id, part_id, changed, "index", type, tool_state,' \
+        " created_at, updated_at, role, metadata_json"
+    rows = db.connection.execute(
+        'SELECT m.seq, m.at, m.kind, m.part_id, m.changed, m."index", m.type, m.tool_state,'
+        f" m.updated_at, {outline_columns(db)} FROM (SELECT {columns.replace('id, ', '', 1)},"
+        " message_id AS id FROM events WHERE stream_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) m"
+        " ORDER BY m.seq", {"1": session_id, "2": after, "3": limit},
+    ).fetchall()
+    return [_event(row) for row in rows], rows[-1][0] if rows else None
+
+
+_METADATA = 1 << bit_of("chat_messages", "metadata_json")
+_OF_PARTS = frozenset({"part"})
+
+
+def _event(row: Sequence[Any]) -> LogEvent:
+    seq, at, kind, part, changed, index, name, state, updated_at, message, role, created_at, \
+        hidden, queued, cancelled, inherited, origin = row
+    subject, _, what = str(kind).partition(".")
+    is_whole = changed is None and what not in ("deleted", "moved", "forgot")
+    return LogEvent(
+        seq=number(seq), what=what, logged_at=number(at), is_session=message is None,
+        is_whole=is_whole, message_id=text(message) or "", part_id=text(part),
+        has_facts=subject not in _OF_PARTS and (is_whole or bool(number(changed) & _METADATA)),
+        position=number_or_none(index), type=text(name), state=text(state), role=text(role),
+        created_at=number_or_none(created_at), updated_at=number_or_none(updated_at),
+        hidden_at=number(hidden), queued_at=number_or_none(queued),
+        cancelled_at=number_or_none(cancelled), inherited=number(inherited), origin=text(origin))
 
 
 class Hiding(NamedTuple):
@@ -46,112 +114,360 @@ class Hiding(NamedTuple):
         at: When that was written.
     """
 
-    message_id: str
     hidden_at: int
     at: int
 
 
-def hidings(db: Database, session_id: str) -> list[Hiding]:
-    """Return from the log whether messages were hidden, in order; of those that ever were.
+@dataclass(slots=True)
+class Life:
+    """A stretch of time in which a message or a part was there, at one place of the session.
 
-    Args:
-        db: The store; one without a log has none.
-        session_id: The session.
+    Attributes:
+        event: Has its facts: the last event that changed one of them, with all facts.
+        is_own: Whether the log saw it come; else it has the times of its row.
+        since: When it came to this place; None where it came there first.
+        until: When it was deleted, or came to another place; ``FOREVER`` while it is there.
+        times: When it was written, ascending.
+        seqs: The events that did.
+        hidings: Of a message: whether it was hidden.
     """
-    if not has_events(db):
-        return []
-    hidden = "json_extract(CASE WHEN json_valid(e.metadata_json) THEN e.metadata_json END," \
-        " '$.hidden_at')"
-    rows = db.connection.execute(
-        f"SELECT e.message_id, {hidden}, e.at FROM events e WHERE e.stream_id = $1"
-        " AND e.part_id IS NULL AND e.message_id IS NOT NULL AND e.metadata_json IS NOT NULL"
-        " ORDER BY e.seq", {"1": session_id},
-    ).fetchall()
-    ever = {row[0] for row in rows if number(row[1])}
-    return [Hiding(text(message) or "", number(hidden_at), number(at))
-            for message, hidden_at, at in rows if message in ever]
+
+    event: LogEvent
+    is_own: bool
+    since: int | None = None
+    until: int = FOREVER
+    times: array[int] = field(default_factory=lambda: array("q"))
+    seqs: array[int] = field(default_factory=lambda: array("q"))
+    hidings: list[Hiding] = field(default_factory=list)
+
+    @property
+    def begin(self) -> int:
+        """When it was there first, epoch ms."""
+        if self.since is not None:
+            return self.since
+        return self.times[0] if self.is_own else bounded(self.event.created_at or 0)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it came once and stayed."""
+        return self.since is None and self.until == FOREVER
+
+    @property
+    def place(self) -> Keyset:
+        """Where a message is among those of its session."""
+        return self.event.created_at or 0, self.event.message_id
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a message is shown at all: one that was cancelled while it waited is not."""
+        return self.event.cancelled_at is None or not self.event.hidden_at
 
 
-def changes_page(
-    db: Database, session_id: str, after: int, limit: int
-) -> tuple[list[Change], int | None]:
-    """Return changes of a session's parts, and the event to go on after; None at the end.
+class Lives:
+    """Where the messages and parts of a session were, by all events of its log.
 
-    Args:
-        db: The store; one without a log has none.
-        session_id: The session.
-        after: The number of the last event that is known, 0 for none.
-        limit: Of events at most.
+    Attributes:
+        messages: The lives of each message, in order of time.
+        parts: The lives of each part.
+        parts_of: The parts that each message ever had.
     """
-    events = list(islice(changes_of(db, session_id, after), limit))
-    found = [
-        Change(event.message_id, event.part_index, event.at, event.seq,
-               event.logged_at - event.at < AS_IT_HAPPENED_MS)
-        for event in events
-        if event.message_id is not None and event.part_index is not None and event.at > 0
-        and event.kind in ("part.created", "part.updated")
-    ]  # fmt: skip
-    return found, events[-1].seq if events else None
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.messages: dict[str, list[Life]] = {}
+        self.parts: dict[str, list[Life]] = {}
+        self.parts_of: dict[str, dict[str, None]] = {}
+        self._latest = self._moved = 0
+        self._gone_at: int | None = None
+        self._unseen: dict[int, Life] = {}
+
+    def take(self, events: Iterable[LogEvent]) -> None:
+        """Take the next events."""
+        for event in events:
+            if event.is_session:
+                self._take_session(event)
+            elif event.part_id is None:
+                self._take_row(event, self.messages.setdefault(event.message_id, []))
+            else:
+                self.parts_of.setdefault(event.message_id, {})[event.part_id] = None
+                self._take_row(event, self.parts.setdefault(event.part_id, []))
+
+    def _take_session(self, event: LogEvent) -> None:
+        """Rows that go with their session, or were gone before its snapshot, have no events."""
+        if event.what == "deleted":
+            self._gone_at = max(event.logged_at, self._latest)
+        elif event.what in ("created", "snapshot"):
+            self.settle()
+            self._unseen = {
+                id(lives[-1]): lives[-1] for known in (self.messages, self.parts)
+                for lives in known.values() if lives and lives[-1].until == FOREVER}
+            self._gone_at = max(event.logged_at, self._latest) if self._gone_at is None \
+                else self._gone_at
+
+    def settle(self) -> None:
+        """End the lives of what did not come back with its session."""
+        for life in self._unseen.values():
+            life.until = max(self._gone_at or 0, life.times[-1])
+        self._unseen, self._gone_at = {}, None
+
+    def _take_row(self, event: LogEvent, lives: list[Life]) -> None:
+        life = lives[-1] if lives and lives[-1].until == FOREVER else None
+        if event.what in ("deleted", "moved"):
+            self._moved = event.seq if event.what == "moved" else 0
+            if life is not None:
+                life.until = max(event.logged_at, self._latest, life.times[-1])
+                self._unseen.pop(id(life), None)
+            return
+        if life is None:
+            if event.is_whole:
+                lives.append(self._begun(event, lives))
+            return
+        self._unseen.pop(id(life), None)
+        at = self._time_of(event, is_new=False)
+        if not life.is_own and len(life.times) == 1:
+            life.times[0] = min(life.times[0], at)
+        self._write(lives, life, event, max(at, life.times[-1]))
+
+    def _begun(self, event: LogEvent, lives: list[Life]) -> Life:
+        """Return the life of a row that came."""
+        if lives or (self._moved and event.seq == self._moved + 1):
+            # Its times are older: it was deleted for a while, or had another id.
+            at = max(bounded(event.logged_at), self._latest, lives[-1].until if lives else 0)
+            life = Life(event, True, since=at)
+        else:
+            at = self._time_of(event, is_new=True)
+            is_own = event.logged_at - at < AS_IT_HAPPENED_MS
+            if not is_own:
+                at = max(at, bounded(event.updated_at or 0))
+            life = Life(event, is_own)
+        life.times.append(at)
+        life.seqs.append(event.seq)
+        life.hidings.append(Hiding(event.hidden_at, event.hidden_at or at))
+        return life
+
+    def _time_of(self, event: LogEvent, *, is_new: bool) -> int:
+        """Return when an event happened: by its row where that says so."""
+        told = event.created_at if is_new else event.updated_at
+        at = bounded(event.logged_at if not told or told < 0 else told)
+        if event.logged_at - at < AS_IT_HAPPENED_MS:
+            self._latest = max(self._latest, at)
+        return at
+
+    def _write(self, lives: list[Life], life: Life, event: LogEvent, at: int) -> None:
+        """Take a change of a row that is there."""
+        before, now = life.event, _with(life.event, event)
+        if _place(before) != _place(now):
+            later = Life(now, True, since=at, times=life.times[:], seqs=life.seqs[:])
+            life.until = at
+            lives.append(later)
+            later.hidings.append(Hiding(before.hidden_at, at))
+            life = later
+        life.event = now
+        life.times.append(at)
+        life.seqs.append(event.seq)
+        if event.has_facts:
+            life.hidings.append(Hiding(now.hidden_at, at))
+
+    def hidings(self, message_id: str) -> Sequence[Hiding]:
+        """Return whether a message was hidden, write by write, in its last life."""
+        lives = self.messages.get(message_id)
+        return lives[-1].hidings if lives else ()
+
+    def odd(self) -> Iterator[str]:
+        """Yield the messages that, or whose parts, were not always where they are in the end."""
+        for message_id in {**self.messages, **self.parts_of}:
+            lives = self.messages.get(message_id, [])
+            parts = [life for part_id in self.parts_of.get(message_id, ())
+                     for life in self.parts[part_id]]
+            if len(lives) != 1 or not lives[0].is_plain or not all(
+                    life.is_plain and life.event.message_id == message_id for life in parts):
+                if lives:
+                    yield message_id
+            elif lives[0].is_own and parts and lives[0].begin < min(
+                    life.begin for life in parts):
+                yield message_id
+
+
+def bounded(at: int) -> int:
+    """Return a time within the years that are shown."""
+    return max(0, min(at, LATEST))
+
+
+def _with(before: LogEvent, event: LogEvent) -> LogEvent:
+    """Return an event with the facts that it does not change."""
+    if event.is_whole:
+        return event
+    kept: dict[str, Any] = {
+            name: value for name in ("position", "type", "role", "created_at", "updated_at")
+            if (value := getattr(event, name)) is None
+            and (value := getattr(before, name)) is not None}
+    if not event.has_facts:
+        kept |= {name: getattr(before, name) for name in (
+            "hidden_at", "queued_at", "cancelled_at", "inherited", "origin")}
+    if event.state is None:
+        kept["state"] = before.state
+    return event._replace(**kept)
+
+
+def _place(event: LogEvent) -> tuple[object, ...]:
+    """Return what decides where, and as what, a row is shown."""
+    if event.part_id is not None:
+        return event.message_id, event.position, event.type
+    waits = event.queued_at is not None
+    gone = event.cancelled_at is not None and bool(event.hidden_at)
+    return event.role, event.created_at, waits, gone, event.inherited, event.origin
+
+
+# -- what a row was
+
+
+def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Iterator[Row]:
+    """Yield a row as it was after each of the events that wrote it, the first of them whole."""
+    connection, names = db.file, values_of(table)
+    keys = [KEYS[table].get(name, name) for name in REQUIRED_COLUMNS[table]]
+    offset = len(keys) - len(names)
+    row: list[Any] = []
+    for start in range(0, len(seqs), _AT_ONCE):
+        some = seqs[start: start + _AT_ONCE]
+        with exact(connection):
+            found = connection.execute(
+                f"SELECT changed, kept, insert_at, inserted, {', '.join(quoted(keys))} FROM events"
+                f" WHERE stream_id = {placed(None)} AND seq IN ({', '.join('?' * len(some))})"
+                " ORDER BY seq", (session_id, *some)).fetchall()
+        for changed, kept, insert_at, inserted, *values in found:
+            if changed is None or not row:
+                row = list(values)
+            else:
+                for place, name in enumerate(names, offset):
+                    if changed >> place & 1:
+                        value = values[place]
+                        if name == "data_json" and kept is not None:
+                            value = grown(row[place], value, kept, insert_at, inserted)
+                        row[place] = value
+            yield tuple(row)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
 
 
 class PartVersions:
-    """What a part was, event by event; a text that became longer is kept as its length."""
+    """What a part was, write by write; of a text that became longer only the length is kept."""
 
-    def __init__(self, row: PartRow) -> None:
-        """Take the part as it became."""
-        self._row = row
-        self._whole = decoded(row.data_json).get("text")
+    def __init__(self) -> None:
+        """Start without a version."""
         self._times = array("q")
-        self._data: list[str | int] = []
-        self._states: list[str | None] = []
-        self._left = MOST_BYTES
+        self._rows: list[PartRow] = []
+        self._lengths: list[tuple[int, int] | None] = []
+        self._texts: list[str] = []
+        self.weight = 0
 
-    def add(self, at: int, data_json: str, state: str | None) -> None:
-        """Add the next version; times never go back.
+    def add(self, at: int, row: PartRow) -> None:
+        """Add the next version.
 
         Args:
-            at: When it was written, epoch ms.
-            data_json: What was written.
-            state: The state of a call.
+            at: When it was written, epoch ms; not before the version before.
+            row: What was written.
         """
-        words = decoded(data_json).get("text") if self._whole is not None else None
-        data: str | int = data_json
-        if isinstance(words, str) and str(self._whole).startswith(words):
-            data = len(words)
-        else:
-            self._left -= len(data_json)
-            if self._left < 0:
-                return
-        self._times.append(max(at, self._times[-1]) if self._times else at)
-        self._data.append(data)
-        self._states.append(state)
+        data = decoded(row.data_json)
+        words, length = data.get("text"), None
+        if isinstance(words, str) and row.type in ("text", "reasoning"):
+            if not self._texts or not words.startswith(self._texts[-1]):
+                self._texts.append("")
+            length = (len(self._texts) - 1, len(words))
+            self.weight += len(words) - len(self._texts[-1])
+            self._texts[-1] = words
+            row = replace(row, data_json=_json(data | {"text": None}))
+        self.weight += len(row.data_json)
+        if self.weight > MOST_BYTES and self._rows:
+            self.weight -= len(row.data_json)
+            return
+        self._times.append(at)
+        self._rows.append(row)
+        self._lengths.append(length)
 
-    def at(self, moment: int) -> PartRow:
-        """Return the part as it was at a moment; before its first version, that one."""
+    def at(self, moment: int) -> tuple[PartRow, bool] | None:
+        """Return the part at a moment, and whether it was as yet unwritten; None without one."""
         if not self._times:
-            return self._row
-        place = max(0, bisect_right(self._times, moment) - 1)
-        data, written = self._data[place], self._times[place]
-        if isinstance(data, int):
-            return with_text(self._row, data, written)
-        return replace(self._row, data_json=data, tool_state=self._states[place],
-                       updated_at=written)
+            return None
+        place = bisect_right(self._times, moment) - 1
+        row, length = self._rows[max(0, place)], self._lengths[max(0, place)]
+        if length is not None:
+            words = self._texts[length[0]][: length[1]]
+            row = replace(row, data_json=_json(decoded(row.data_json) | {"text": words}))
+        return row, place < 0
 
 
-def versions_of(db: Database, row: PartRow, first: int, last: int) -> PartVersions:
-    """Return what a part was between two events of its session.
+class MessageVersions:
+    """What a message was, write by write."""
+
+    def __init__(self, times: Sequence[int], rows: Sequence[MessageRow]) -> None:
+        """Take its versions, ascending.
+
+        Args:
+            times: When they were written, epoch ms.
+            rows: What was written.
+        """
+        self._times, self._rows = times, rows
+
+    @property
+    def weight(self) -> int:
+        """How many characters they take."""
+        return sum(len(row.metadata_json) for row in self._rows)
+
+    def at(self, moment: int) -> tuple[MessageRow, bool] | None:
+        """Return the message at a moment, and whether it was as yet unwritten."""
+        if not self._rows:
+            return None
+        place = bisect_right(self._times, moment, 0, len(self._rows)) - 1
+        return self._rows[max(0, place)], place < 0
+
+
+def part_versions(
+    db: Database, session_id: str, times: Sequence[int], seqs: Sequence[int]
+) -> PartVersions:
+    """Return what a part was.
 
     Args:
         db: The library.
-        row: The part as it is now.
-        first: The number of the first event about it.
-        last: The number of the last one.
+        session_id: The session.
+        times: When it was written, ascending.
+        seqs: The events that did.
     """
-    found, state = PartVersions(row), None
-    for event in events_of_part(db, row.session_id, row.id, first - 1, last):
-        if "tool_state" in event.payload:
-            state = event.payload["tool_state"]
-        data = event.payload.get("data_json")
-        if isinstance(data, str):
-            found.add(event.at, data, state if isinstance(state, str) else None)
+    found = PartVersions()
+    for at, row in zip(times, _rows(db, session_id, "chat_parts", seqs), strict=False):
+        part, message, session, index, kind, data, call, state, created_at, updated_at = row
+        found.add(at, PartRow(
+            _text(part), _text(message), _text(session), number(index), _text(kind), _text(data),
+            _text_or_none(call), _text_or_none(state), number(created_at), number(updated_at)))
     return found
+
+
+def message_versions(
+    db: Database, session_id: str, times: Sequence[int], seqs: Sequence[int]
+) -> MessageVersions:
+    """Return what a message was.
+
+    Args:
+        db: The library.
+        session_id: The session.
+        times: When it was written, ascending.
+        seqs: The events that did.
+    """
+    rows = []
+    for row in _rows(db, session_id, "chat_messages", seqs):
+        message, session, role, metadata, created_at, updated_at = row
+        hidden_at = decoded(_text(metadata)).get("hidden_at")
+        rows.append(MessageRow(
+            _text(message), _text(session), _text(role), _text(metadata),
+            number(hidden_at) if isinstance(hidden_at, int | float) else None,
+            number(created_at), number(updated_at)))
+    return MessageVersions(times, rows)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -11,17 +11,19 @@ Messages keep the order in which the transcript shows them. The rules:
   comes at its own times.
 - A queued message comes when it was queued, and stays at the end.
 - What a rewind hid is seen until it was hidden.
+- What was deleted is seen until it was deleted, where a log knows of it.
 - A call runs from its part's ``created_at`` to its ``updated_at``. So does the text of an
   answer, if no other part of the message follows earlier, and it did not take many minutes: it
   was changed later then.
 
-A log of changes knows the times of parts better than their rows: see ``note``.
+A log of changes knows better than the rows when messages and parts were there: see ``note``.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
 from operator import attrgetter
@@ -29,12 +31,10 @@ from typing import Literal, NamedTuple
 
 from store.conversation.turns import NO_TURN
 from store.queries.transcript import Outline
-from store.replay.log import Change, Hiding
+from store.replay.log import FOREVER, LATEST, Hiding, bounded
 from store.replay.spans import Spans
 from store.rows import is_tool_type
 
-LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999."""
 UNTIMED_STEP_MS = 1_000
 LONGEST_TEXT_MS = 600_000
 """A text that took longer was changed later, not written for so long."""
@@ -56,6 +56,7 @@ class Cut(NamedTuple):
         open: Parts that are there and not as they are in the end.
         answering: Messages that are there and get more parts later.
         hidden: How many of the rewinds and restorings have happened, in the order of their times.
+        lacking: Parts before ``until`` that are there no longer, in order.
     """
 
     until: int
@@ -63,6 +64,7 @@ class Cut(NamedTuple):
     open: tuple[int, ...]
     answering: tuple[int, ...]
     hidden: int
+    lacking: tuple[int, ...] = ()
 
 
 class Logged(NamedTuple):
@@ -72,6 +74,36 @@ class Logged(NamedTuple):
     end: int
     first: int
     last: int
+
+
+class Writes(NamedTuple):
+    """The writes of a message or a part by the log.
+
+    Attributes:
+        times: When they were, ascending, epoch ms.
+        seqs: The numbers of their events.
+        is_own: Whether the log saw it come.
+        is_past: Whether it is gone in the end, so that no row of the store is what it was.
+    """
+
+    times: array[int]
+    seqs: array[int]
+    is_own: bool
+    is_past: bool
+
+
+class Stay(NamedTuple):
+    """When a part, and the message that holds it, was there; epoch ms.
+
+    Attributes:
+        message_since: When the message came there; None where its row says that.
+        since: When the part came.
+        until: When it went.
+    """
+
+    message_since: int | None
+    since: int
+    until: int
 
 
 class Toggle(NamedTuple):
@@ -125,7 +157,15 @@ class Timeline:
         self._hidden_at = array("q")
         self._places: dict[tuple[str, int], int] = {}
         self._message_places: dict[str, int] = {}
-        self._logged: dict[int, Logged] = {}
+        self._more: dict[tuple[str, int], list[int]] = {}
+        """By key: the parts that a log places, of which one is there at a time."""
+        self._since: dict[int, int] = {}
+        """By message: when it came to its place, where its row does not say that."""
+        self._begun: dict[int, int] = {}
+        self._gone: dict[int, int] = {}
+        """By part: when it came to its place, and when it went; of those that a log places."""
+        self._writes: dict[int, Writes] = {}
+        self._message_writes: dict[int, Writes] = {}
         self._noted: set[int] = set()
         self._seen: dict[int, list[Hiding]] = {}
 
@@ -135,33 +175,47 @@ class Timeline:
 
     # What comes in, before ``settle``
 
-    def add(self, outline: Outline, created_at: int, updated_at: int) -> None:
+    def add(
+        self, outline: Outline, created_at: int, updated_at: int, stay: Stay | None = None, *,
+        anew: bool = False,
+    ) -> None:
         """Add the next part in display order, and its message where that is not the last one.
 
         Args:
             outline: The part and its message.
             created_at: When the part's row says that it was made, epoch ms.
             updated_at: When that row was written last.
+            stay: When it was there, by a log; None for all the time since it came.
+            anew: Whether it begins a message, be that the last one, too.
         """
-        if not self._ids or outline.message_id != self._ids[-1]:
+        if anew or not self._ids or outline.message_id != self._ids[-1]:
             self._begin(outline)
+            if stay is not None and stay.message_since is not None:
+                self._since[len(self._ids) - 1] = stay.message_since
+        part = len(self)
         position = -1 if outline.position is None else outline.position
-        self._places[outline.message_id, position] = len(self._message)
+        key = outline.message_id, position
+        if stay is not None:
+            self._begun[part] = stay.since
+            if stay.until < FOREVER:
+                self._gone[part] = stay.until
+            self._more.setdefault(key, []).append(part)
+        self._places[key] = part
         self._message.append(len(self._ids) - 1)
         self._positions.append(position)
         self._kinds.append(_kind_of(outline))
-        self._created.append(_bounded(created_at))
-        self._updated.append(_bounded(updated_at))
+        self._created.append(bounded(created_at))
+        self._updated.append(bounded(updated_at))
 
     def _begin(self, outline: Outline) -> None:
         queued = outline.queued_at is not None
         self._message_places[outline.message_id] = len(self._ids)
         self._ids.append(outline.message_id)
         at = outline.queued_at if queued and outline.queued_at else outline.created_at
-        self._given.append(_bounded(at))
+        self._given.append(bounded(at))
         self._inherited.append(bool(outline.inherited) and not queued)
         self._queued.append(queued)
-        self._hidden_at.append(_bounded(outline.hidden_at or 0))
+        self._hidden_at.append(bounded(outline.hidden_at or 0))
         if outline.role == "user" and not queued and outline.cancelled_at is None \
                 and outline.origin not in NO_TURN:
             self.turns.append(len(self._ids) - 1)
@@ -186,24 +240,46 @@ class Timeline:
             setattr(found, name, copy(getattr(self, name)))
         return found
 
-    def note(self, change: Change) -> None:
+    def note(self, part: int, writes: Writes) -> None:
         """Take from a log when a part was written; its first time and its last count.
 
-        What the log repeats from rows that were there before says no more than they do.
-        """
-        part = self._places.get((change.message_id, change.position))
-        if part is not None and change.at > 0 and change.is_own:
-            at = _bounded(change.at)
-            known = self._logged.get(part, Logged(at, at, change.seq, change.seq))
-            self._logged[part] = Logged(
-                min(known.begin, at), max(known.end, at), known.first, change.seq)
-            self._noted.add(at)
+        What the log repeats from a row that was there before says no more than that.
 
-    def note_hiding(self, hiding: Hiding) -> None:
-        """Take from a log whether a message was hidden, event by event."""
-        message = self._message_places.get(hiding.message_id)
-        if message is not None:
-            self._seen.setdefault(message, []).append(hiding)
+        Args:
+            part: The part.
+            writes: All writes of it, at least one.
+        """
+        if writes.is_own or len(writes.times) > 1 or writes.is_past:
+            self._writes[part] = writes
+            self._noted.update(writes.times)
+
+    def note_message(self, message: int, writes: Writes, hidings: Sequence[Hiding]) -> None:
+        """Take from a log when a message was written.
+
+        Args:
+            message: The message.
+            writes: All writes of it, at least one.
+            hidings: Whether it was hidden, write by write.
+        """
+        if writes.is_own or len(writes.times) > 1 or writes.is_past:
+            self._message_writes[message] = writes
+            self._noted.update(writes.times[1:])
+        if any(hiding.hidden_at for hiding in hidings):
+            self._seen[message] = list(hidings)
+
+    def add_from(self, other: Timeline, part: int) -> None:
+        """Append a part of another timeline, and its message where that is not the last one."""
+        message = other._message[part]
+        if not self._ids or other._ids[message] != self._ids[-1]:
+            self._message_places[other._ids[message]] = len(self._ids)
+            if other.turns and other.turns[bisect_right(other.turns, message) - 1] == message:
+                self.turns.append(len(self._ids))
+            for name in _OF_MESSAGE:
+                getattr(self, name).append(getattr(other, name)[message])
+        self._places[self._ids[-1], other._positions[part]] = len(self)
+        for name in _OF_PART[1:]:
+            getattr(self, name).append(getattr(other, name)[part])
+        self._message.append(len(self._ids) - 1)
 
     # The times
 
@@ -214,9 +290,11 @@ class Timeline:
         self.message_starts = self._given[:]
         self.starts, self.ends = self._created[:], self._updated[:]
         timed = any(at > 0 for at in self.message_starts)
-        self.origin = "none" if not timed else "rows" if not self._logged else (
-            "log" if len(self._logged) == sum(not self._inherited[message]
-                                              for message in self._message) else "both")
+        logged = sum(writes.is_own or len(writes.times) > 1 for writes in self._writes.values())
+        self.origin = "none" if not timed else "rows" if not logged else (
+            "both" if logged < sum(position != -1 and not self._inherited[message]
+                                   for position, message in zip(
+                                       self._positions, self._message, strict=True)) else "log")
         if all(self._inherited):
             self._inherited = bytearray(len(self._ids))
         self._settle_messages(timed=timed)
@@ -230,6 +308,9 @@ class Timeline:
         starts, before = self.message_starts, 0
         first = next((starts[number] for number in own if starts[number] > 0), 0)
         for place, number in enumerate(own):
+            if number in self._since:
+                starts[number] = self._since[number]
+                continue
             at = starts[number] if timed else (place + 1) * UNTIMED_STEP_MS
             if self._queued[number]:
                 starts[number] = at if at > 0 else max(before, first)
@@ -239,33 +320,39 @@ class Timeline:
         self.begin = min(starts[number] for number in own)
         for number, copied in enumerate(self._inherited):
             if copied:
-                starts[number] = self.begin
+                starts[number] = self._since.get(number, self.begin)
 
     def _settle_parts(self) -> None:
         starts, ends = self.starts, self.ends
         for part, message in enumerate(self._message):
             at = self.message_starts[message]
+            writes, result = self._writes.get(part), 0
             if self._inherited[message] or self._queued[message] or self.origin == "none":
                 starts[part] = ends[part] = at
-            elif part in self._logged:
-                logged = self._logged[part]
-                starts[part] = max(at, logged.begin)
+            elif writes is not None:
+                starts[part] = max(at, writes.times[0] if writes.is_own else starts[part])
                 # The result of a call may have come after the log was switched off.
                 result = ends[part] if self._kinds[part] & _CALL else 0
-                ends[part] = max(starts[part], logged.end, result)
             else:
                 starts[part] = max(at, starts[part])
+            if part in self._begun:
+                starts[part] = max(self._begun[part], at if message not in self._since else 0)
+            if writes is not None:
+                ends[part] = max(starts[part], writes.times[-1], result)
+            ends[part] = max(ends[part], self._gone.get(part, 0))
         following: dict[int, int] = {}
         """By message: when the next part came, of those that were looked at."""
         for part in range(len(self) - 1, -1, -1):
             message, start = self._message[part], starts[part]
-            if part not in self._logged and not self._inherited[message] \
-                    and not self._queued[message] and self.origin != "none":
+            if part not in self._writes and part not in self._gone \
+                    and not self._inherited[message] and not self._queued[message] \
+                    and self.origin != "none":
                 ends[part] = self._row_end(part, following.get(message, LATEST))
             following[message] = min(start, following.get(message, LATEST))
         self.message_ends = array("q", self.message_starts)
         for part, message in enumerate(self._message):
-            self.message_ends[message] = max(self.message_ends[message], ends[part])
+            end = ends[part] if part not in self._gone else starts[part]
+            self.message_ends[message] = max(self.message_ends[message], end)
 
     def _row_end(self, part: int, following: int) -> int:
         start, end, kind = self.starts[part], self.ends[part], self._kinds[part]
@@ -284,7 +371,8 @@ class Timeline:
             for hiding in self._seen.get(number, ()):
                 if bool(hiding.hidden_at) != hidden:
                     hidden = not hidden
-                    before = max(before + 1, _bounded(hiding.hidden_at or hiding.at))
+                    told = bounded(hiding.hidden_at)
+                    before = max(before + 1, told if before < told <= hiding.at else hiding.at)
                     found.setdefault((before, hidden), []).append(number)
             if hidden_at > 0 and not hidden:
                 found.setdefault((max(before, hidden_at), True), []).append(number)
@@ -307,13 +395,15 @@ class Timeline:
         self.writing = Spans(
             (start, end, part) for part, (start, end) in enumerate(zip(starts, self.ends,
                                                                        strict=True))
-            if self._kinds[part] & _GROWS and part not in self._logged)
+            if self._kinds[part] & _GROWS and part not in self._writes)
         self._steps = sorted(set(self.message_starts))
         self._turn_times = sorted(self.message_starts[turn] for turn in self.turns)
         self._turn_steps = sorted(set(self._turn_times))
+        self._gone_order = sorted(self._gone, key=self._gone.__getitem__)
+        self._gone_times = [self._gone[part] for part in self._gone_order]
         times = {*starts, *self.ends, *(rewind.at for rewind in self.rewinds),
-                 *self._noted}
-        self.moments = array("q", sorted(at for at in times if at >= self.begin))
+                 *self._noted, *self._gone_times}
+        self.moments = array("q", sorted(at for at in times if self.begin <= at < FOREVER))
         self.finish = self.moments[-1]
 
     # What there is at a moment
@@ -323,14 +413,19 @@ class Timeline:
         at = max(at, self.begin)
         until = bisect_right(self._latest, at)
         end = bisect_right(self._earliest, at)
-        beyond = tuple(part for part in range(until, end) if self.starts[part] <= at)
+        gone = set(self._gone_order[:bisect_right(self._gone_times, at)])
+        beyond = tuple(part for part in range(until, end)
+                       if self.starts[part] <= at and part not in gone)
         hidden = bisect_right(self.rewinds, at, key=attrgetter("at"))
         return Cut(until, beyond, tuple(sorted(self._open.at(at))),
-                   tuple(sorted(self._answering.at(at))), hidden)
+                   tuple(sorted(self._answering.at(at))), hidden,
+                   tuple(sorted(part for part in gone if part < until)))
 
     def share(self, part: int, at: int) -> float:
         """Return how much of its time a part has had at a moment, 0 to 1."""
         start, end = self.starts[part], self.ends[part]
+        if part in self._writes:
+            end = self._writes[part].times[0]
         return 1.0 if at >= end else max(0.0, (at - start) / (end - start))
 
     def message_of(self, part: int) -> int:
@@ -340,14 +435,34 @@ class Timeline:
     def parts_at(self, message: int, at: int) -> int:
         """Return how many parts of a message there were at a moment."""
         low, high = bisect_left(self._message, message), bisect_right(self._message, message)
-        return sum(start <= at for start in self.starts[low:high])
+        return sum(self.starts[part] <= at < self._gone.get(part, FOREVER)
+                   for part in range(low, high))
 
     def logged(self, part: int) -> Logged | None:
         """Return where the log has a part's changes, None where it has none."""
-        return self._logged.get(part)
+        writes = self._writes.get(part)
+        return None if writes is None else Logged(
+            writes.times[0], writes.times[-1], writes.seqs[0], writes.seqs[-1])
 
-    def part_of(self, message_id: str, position: int) -> int | None:
-        """Return the number of a part, by its message and its ``"index"``."""
+    def writes(self, part: int) -> Writes | None:
+        """Return the writes of a part that the log has, None where it knows no more than rows."""
+        return self._writes.get(part)
+
+    def message_writes(self, message: int) -> Writes | None:
+        """Return the writes of a message that the log has, None where it knows no more."""
+        return self._message_writes.get(message)
+
+    def part_of(self, message_id: str, position: int, at: int = LATEST) -> int | None:
+        """Return the number of a part.
+
+        Args:
+            message_id: Its message.
+            position: Its ``"index"``.
+            at: A moment at which it is there; where several ever had the place, it decides.
+        """
+        for part in self._more.get((message_id, position), ()):
+            if self.starts[part] <= at < self._gone.get(part, FOREVER):
+                return part
         return self._places.get((message_id, position))
 
     def place_of(self, message_id: str) -> int | None:
@@ -425,10 +540,6 @@ def _after(times: list[int], at: int) -> int | None:
 def _before(times: list[int], at: int) -> int | None:
     place = bisect_left(times, at) - 1
     return times[place] if place >= 0 else None
-
-
-def _bounded(at: int) -> int:
-    return max(0, min(at, LATEST))
 
 
 def _kind_of(outline: Outline) -> int:

@@ -18,22 +18,6 @@ _OF_RESULT = ("output", "errorText", "resultProviderMetadata", "preliminary", "r
 _OF_ANSWER = ("usage", "cost", "cost_usd", "finish_reason", "finishReason", "duration_ms")
 
 
-def with_text(row: PartRow, length: int, at: int) -> PartRow:
-    """Return a text as it was when it had some of its characters.
-
-    Args:
-        row: The part in the end.
-        length: How many characters there were.
-        at: When they were written, epoch ms.
-    """
-    data = decoded(row.data_json)
-    words = data.get("text")
-    if isinstance(words, str) and length < len(words):
-        data["text"], data["state"] = words[:length], "streaming"
-        return replace(row, data_json=_json(data), updated_at=at)
-    return row
-
-
 def part_before(row: PartRow, share: float, at: int) -> PartRow:
     """Return a part as it was while it was made.
 

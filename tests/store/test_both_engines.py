@@ -52,8 +52,8 @@ from store.queries import (
 )
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing_filter import ListFilterTest
-from store.replay.log import changes_page, hidings
-from store.replay.reading import answers_page, timed_page
+from store.replay.log import log_page
+from store.replay.reading import answers_page, place_before, timed_page
 from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.settings import Settings
@@ -196,7 +196,9 @@ def context_of(db: Database, session_id: str) -> object:
 
 def replayed(db: Database, session_id: str) -> list[object]:
     """Read what a replay does, by pages."""
-    found: list[object] = [changes_page(db, session_id, 0, 9), hidings(db, session_id)]
+    found: list[object] = [log_page(db, session_id, 0, 9)]
+    for message_id in context.visible_ids(db, session_id)[-2:]:
+        found.append(place_before(db, session_id, message_id, 1))
     for read in (timed_page, partial(answers_page, prices=load_prices())):
         after: transcript.Keyset | None = None
         while True:

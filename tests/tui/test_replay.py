@@ -608,11 +608,13 @@ async def test_from_the_log_a_text_grows_as_it_was_written(path: Path) -> None:
             await replay.to(at)
             lines = [line.split("▎")[1].strip() for line in replay.shown.splitlines()
                      if "One" in line or "late" in line or "Bash" in line]
-            seen.append((lines, replay.at))
-        assert [lines for lines, _at in seen] == [
-            [], ["One"], ["One two"], ["One two"], ["One two three four"],
-            seen[5][0], seen[6][0], ["One"]]
-        assert "Bash ma" in " ".join(seen[5][0]) and "late" in seen[6][0]
+            seen.append((" ".join(lines[:-1]), lines[-1]))
+        # The call was there before the log began; what it was then is in the log's snapshot.
+        assert all("make all" in " ".join(lines) for lines in seen[:5])
+        assert [text for _call, text in seen[1:5]] == [
+            "One", "One two", "One two", "One two three four"]
+        assert "One" not in seen[0][1] and seen[7][1] == "One"
+        assert "Bash ma" in seen[5][0] and "late" in " ".join(seen[6])
 
 
 async def test_far_jumps_in_a_session_of_many_parts(tmp_path: Path) -> None:
@@ -643,3 +645,26 @@ async def test_a_rewind_and_its_undoing_are_seen_from_the_log(path: Path) -> Non
             await replay.to(at)
             seen.append(("second prompt" in replay.shown, "hidden by a rewind" in replay.shown))
         assert seen == [(True, False), (False, True), (False, True), (True, False), (False, True)]
+
+
+async def test_what_was_deleted_is_seen_until_then(path: Path) -> None:
+    database = open_database(path)
+    switch_on(database)
+    database.connection.execute("DELETE FROM chat_messages WHERE id = ?", (message_id(2),))
+    database.connection.execute("DELETE FROM chat_parts WHERE tool_call_id = 'c1'")
+    database.connection.execute("UPDATE events SET at = ? WHERE kind LIKE '%deleted'",
+                                (START + 605_000,))
+    database.close()
+    async with replaying(path, size=(200, 50)) as replay:
+        seen = []
+        for at in (599_999, 600_000, 604_999, 605_000, 612_000, 80_000):
+            await replay.to(at)
+            seen.append(("second prompt" in replay.shown, "make all" in replay.shown))
+        assert seen == [
+            (False, True), (True, True), (True, True), (False, False), (False, False),
+            (False, True)]
+        await replay.to(604_999)
+        subject = replay.screen.inspector.subject
+        assert subject is not None and subject.detail.message.id == message_id(2)
+        await replay.press("enter")
+        assert isinstance(replay.run.app.screen, MainScreen)

@@ -11,7 +11,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.errors import BackscrollError
+from store.errors import BackscrollError, NotFound
 from store.queries import originals
 from store.queries.inspection import PartDetail, part_detail
 from tui.inspector.call import call_blocks
@@ -117,6 +117,7 @@ class InspectorPane(CommandPane, Vertical):
         records: Its original records, once they were wanted.
         tab: The name of the current tab.
         as_shown: Returns a part as it is to be shown, such as at an earlier moment.
+        known: Returns a part that the store has no longer, None where it is not known either.
     """
 
     SCOPE = "inspector"
@@ -141,6 +142,7 @@ class InspectorPane(CommandPane, Vertical):
         self._latest: Latest[Wanted] = Latest(self._load)
         self._asked: Wanted | None = None
         self.as_shown: Callable[[PartDetail], PartDetail] = lambda detail: detail
+        self.known: Callable[[str], PartDetail | None] = lambda part_id: None
         self._shape = (0, 0)
 
     def compose(self) -> ComposeResult:
@@ -211,8 +213,7 @@ class InspectorPane(CommandPane, Vertical):
 
     async def _load(self, wanted: Wanted) -> None:
         try:
-            detail = _as_shown(self.as_shown(
-                await wanted.store.read(_detail_of, wanted.session_id, wanted.part_id)))
+            detail = _as_shown(self.as_shown(await self._read_detail(wanted)))
             if self._latest.stale or not self.is_attached:
                 return
             old = self.subject
@@ -233,6 +234,15 @@ class InspectorPane(CommandPane, Vertical):
         self.subject, self.records = subject, records
         self._show_head(subject)
         self.show_tab(stay=same)
+
+    async def _read_detail(self, wanted: Wanted) -> PartDetail:
+        try:
+            return await wanted.store.read(_detail_of, wanted.session_id, wanted.part_id)
+        except NotFound:
+            known = self.known(wanted.part_id)
+            if known is None:
+                raise
+            return known
 
     async def _records(self, store: Store, subject: Subject) -> Records:
         part = subject.detail.part

@@ -7,16 +7,16 @@ as settling the times of all that was read, is done beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from store.activity.judgement import Activity, current
 from store.activity.states import OPEN_STATES
 from store.engine.changes import newest
 from store.engine.database import Database
-from store.queries.transcript import Child, Extent, Keyset, children, extent, title_of
+from store.queries.transcript import Child, Extent, Keyset, children, extent, rows_of, title_of
 from store.replay.axis import Axis
-from store.replay.log import Change, changes_page, hidings
+from store.replay.log import Lives, log_page, message_versions, part_versions
 from store.replay.reading import (
     Answer,
     answers_page,
@@ -29,13 +29,17 @@ from store.rows import SessionRow
 from store.system.clock import Clock
 from tui.replay.document import Recorded, Recording, ReplayDocument
 from tui.state.prices import price_table
+from tui.transcript.document import Document
 from tui.transcript.item import Setting
+from tui.transcript.reader import SessionReader
 
 if TYPE_CHECKING:
     from store.store import Store
 
 PAGE = 250
 """Messages in one read."""
+EVENTS = 500
+"""Events of the log in one read."""
 GROWTH = 3
 """A piece is shown once so many times as much was read as the one before had."""
 BEFORE, AFTER = 100, 50
@@ -72,6 +76,39 @@ class Piece(NamedTuple):
     is_window: bool = False
 
 
+class ReplayReader(SessionReader):
+    """A session of which also what it was can be read."""
+
+    async def have(self, document: Document, parts: Iterable[int]) -> bool:
+        """Load what parts were, where it is not loaded yet; return whether any was missing."""
+        if not isinstance(document, ReplayDocument):
+            return await super().have(document, parts)
+        numbers = [document.number(part) for part in parts if 0 <= part < len(document)]
+        return await self.have_at(document, numbers, document.at)
+
+    async def have_at(self, document: ReplayDocument, numbers: Iterable[int], at: int) -> bool:
+        """Load what parts were at a moment, where it is not loaded yet.
+
+        Args:
+            document: The session.
+            numbers: The parts, by their numbers in the whole session, ascending.
+            at: The moment.
+
+        Returns:
+            Whether any was missing.
+        """
+        lacking, session_id = document.lacks(numbers, at), self.row.id
+        if lacking.spans:
+            document.put(*await self.store.read(rows_of, lacking.spans))
+        for number, writes in lacking.parts.items():
+            document.put_versions(number, await self.store.read(
+                part_versions, session_id, writes.times, writes.seqs))
+        for message, writes in lacking.messages.items():
+            document.put_message_versions(message, await self.store.read(
+                message_versions, session_id, writes.times, writes.seqs))
+        return bool(lacking)
+
+
 class SessionReading:
     """Reads one session, and later what was written of it."""
 
@@ -91,7 +128,7 @@ class SessionReading:
         self._recording = Recording()
         self._extent: Extent | None = None
         self._noted = 0
-        self._changes: list[Change] = []
+        self._lives = Lives()
         self._seq = 0
         self._answers: dict[str, Answer] = {}
         self._answered: Keyset | None = None
@@ -170,28 +207,28 @@ class SessionReading:
         return (len(self._recording), self._recording.parts) == (now.messages, now.parts)
 
     async def _log(self) -> AsyncIterator[int]:
-        """Read what the log has since it was read last; yields how many changes are known."""
+        """Read what the log has since it was read last; yields how many events are known."""
         after: int | None = self._seq
         while after is not None:
-            changes, after = await self.store.read(changes_page, self.row.id, after, PAGE)
-            self._changes += changes
-            self._seq = after or self._seq
+            events, after = await self.store.read(log_page, self.row.id, after, EVENTS)
+            self._lives.take(events)
             if after is not None:
-                yield len(self._changes)
+                self._seq = after
+                yield after
+        self._lives.settle()
 
     async def _piece(
         self, recording: Recording, left: Left | None, *, runs: bool = False,
         is_window: bool = False,
     ) -> Piece | None:
         """Return what was read as it is shown; None where that has no parts."""
-        changes = self._changes if left is None else []
-        hidden = await self.store.read(hidings, self.row.id) if left is None else []
+        lives = self._lives if left is None and self._seq else None
         setting = self._setting()
         setting.root, setting.children = self.row.workspace_root, self._children
         setting.parent = self._parent
 
         def made() -> Piece | None:
-            recorded = recording.take(changes, hidden)
+            recorded = recording.take(lives)
             timeline = recorded.timeline
             if not len(timeline):
                 return None

@@ -17,13 +17,13 @@ from textual.containers import Horizontal, Vertical
 
 from store.queries.inspection import PartDetail
 from store.queries.sessions import get
-from store.queries.transcript import child_of, rows_of
+from store.queries.transcript import child_of
 from store.replay.axis import Axis
-from store.replay.log import versions_of
 from store.replay.player import Player
 from store.replay.totals import Totals
 from store.system.clock import Clock
 from store.text import figures
+from store.usage import Spent
 from tui.inspector.pane import InspectorPane
 from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
@@ -33,7 +33,7 @@ from tui.main.inspecting import InspectorFeed
 from tui.messages import JumpedFrom, NothingSelected, PartSelected, SessionOpened
 from tui.replay.bar import PositionBar
 from tui.replay.document import ReplayDocument
-from tui.replay.reading import Left, Piece, SessionReading
+from tui.replay.reading import Left, Piece, ReplayReader, SessionReading
 from tui.stacked import UpperScreen
 from tui.state.layout import THREE_PANES, TWO_PANES, LayoutState
 from tui.transcript.copy_actions import CopyActions
@@ -41,7 +41,6 @@ from tui.transcript.folds import Folds
 from tui.transcript.headings import FactLines, header_lines
 from tui.transcript.navigator import Navigator
 from tui.transcript.placement import Placement
-from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import OwnServices, ShownSession
 from tui.transcript.snapshot import ViewportSnapshot
@@ -94,7 +93,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.header = FactLines(2, id="replay-header")
         self.bar = PositionBar()
         self.inspector = InspectorPane()
-        self.inspector.as_shown = self._detail_then
+        self.inspector.as_shown, self.inspector.known = self._detail_then, self._detail_known
         self.shown = shown = ShownSession(self.view)
         self.selected = SelectedPart(shown, self)
         self.placement = Placement(shown, self, self.selected)
@@ -182,7 +181,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         document.folds, document.pages = before.folds, before.pages
         document.turn_like(before)
         at_end = view.at_end
-        self.shown.reader = SessionReader(reading.store, reading.row)
+        self.shown.reader = ReplayReader(reading.store, reading.row)
         view.show(document)
         view.at_end = at_end
         axis = piece.axis.reached(self._clock()) if piece.runs else piece.axis
@@ -296,16 +295,10 @@ class ReplayScreen(OwnServices, UpperScreen):
         show_keys(self)
 
     async def _read_for(self, at: int) -> None:
-        """Read the rows, and from the log the versions, that a moment needs."""
+        """Read the rows, and from the log what they were, that a moment needs."""
         reader, document = self.shown.reader, self.document
-        if reader is None:
-            return
-        spans = document.missing_at(at)
-        if spans:
-            document.put(*await reader.store.read(rows_of, spans))
-        for number, row, logged in document.missing_versions(at):
-            document.put_versions(number, await reader.store.read(
-                versions_of, row, logged.first, logged.last))
+        if isinstance(reader, ReplayReader):
+            await reader.have_at(document, document.needed_at(at), at)
 
     async def _show_cut(self, at: int) -> None:
         view, document = self.view, self.document
@@ -492,7 +485,10 @@ class ReplayScreen(OwnServices, UpperScreen):
     def update_headings(self) -> None:
         """Bring head and position up to date."""
         row, player = self.shown.session, self.player
-        if row is None or player is None or not len(self.view.document):
+        if row is None or player is None:
+            return
+        if not len(self.view.document):
+            self.bar.show_replay(player, self.document.timeline, self._left)
             return
         totals, at = self._totals, player.at
         context = totals.context(at) if totals is not None else 0
@@ -528,19 +524,31 @@ class ReplayScreen(OwnServices, UpperScreen):
         if not isinstance(document, ReplayDocument) or player is None:
             return detail
         timeline = document.timeline
-        number = timeline.part_of(detail.part.message_id, detail.part.index)
-        message = timeline.place_of(detail.message.id)
-        if number is None or message is None:
+        number = timeline.part_of(detail.part.message_id, detail.part.index, player.at)
+        if number is None:
             return detail
+        message = timeline.message_of(number)
         found = replace(
             detail, part=document.part_then(number, detail.part),
-            message=document.message_then(detail.message),
+            message=document.message_then(message, detail.message),
             parts=timeline.parts_at(message, player.at))
         if self._totals is not None:
             turn, count = self._totals.turn_spent(message, player.at)
             found = replace(
                 found, turn=turn, turn_messages=count, session=self._totals.spent(player.at))
         return found
+
+    def _detail_known(self, part_id: str) -> PartDetail | None:
+        """Return what the inspector shows of the selected part, which was deleted later."""
+        document, cursor = self.document, self.view.cursor
+        row = document.row(cursor) if cursor < len(document) else None
+        message = document.message_row(cursor) if row is not None else None
+        if row is None or message is None or row.id != part_id:
+            return None
+        skeleton = document.skeleton
+        parts = skeleton.parts_of(skeleton.message[cursor])
+        return PartDetail(
+            row, message[0], cursor - parts.start + 1, len(parts), None, 0, Spent())
 
     # What comes up from below
 

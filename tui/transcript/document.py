@@ -293,7 +293,7 @@ class Document(Surroundings):
         skeleton = self.skeleton
         known = self.message_row(part)
         key = skeleton.key(part)
-        row = self._rows.get(key)
+        row = self.row(part)
         if known is None or (row is None and key[1] != EMPTY_INDEX):
             return None
         return Item(

@@ -63,9 +63,14 @@ class Skeleton:
         """Return how many parts there are."""
         return len(self.message)
 
-    def add(self, outline: Outline) -> None:
-        """Append a part, and its message where that is not the last one."""
-        if outline.message_id != self._last:
+    def add(self, outline: Outline, *, anew: bool = False) -> None:
+        """Append a part, and its message where that is not the last one.
+
+        Args:
+            outline: The part and its message.
+            anew: Whether it begins a message, be that the last one, too.
+        """
+        if anew or outline.message_id != self._last:
             self._begin(outline)
         part = len(self.message)
         self.message.append(len(self.message_ids) - 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from store.queries.transcript import Outline
-from store.replay.timeline import Timeline
+from store.replay.timeline import Timeline, Writes
 
 START = 1_795_000_000_000
 
@@ -57,6 +58,11 @@ def raw(messages: Iterable[Msg]) -> Timeline:
 
 def made(*messages: Msg) -> Timeline:
     return raw(messages).settle()
+
+
+def writes(*times: int, is_own: bool = True) -> Writes:
+    """Writes of a part by a log, ms after START; each event has its time as its number."""
+    return Writes(array("q", map(ms, times)), array("q", times), is_own, False)
 
 
 def there(timeline: Timeline, at: int) -> list[int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from store.replay.axis import WAIT_MS, Axis
+from store.replay.log import LATEST
 from store.replay.player import FIRST_SPEED, MOST_STEP_MS, SPEEDS, Player
 from store.replay.spans import Spans
-from store.replay.timeline import LATEST
 from tests.store.replay.made import START, ms
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from store.replay.log import Change, Hiding
+from store.replay.log import LATEST, Hiding
 from store.replay.spans import Spans
-from store.replay.timeline import LATEST, LONGEST_TEXT_MS, UNTIMED_STEP_MS
-from tests.store.replay.made import START, Msg, call, made, ms, raw, text, there, user
+from store.replay.timeline import LONGEST_TEXT_MS, UNTIMED_STEP_MS
+from tests.store.replay.made import START, Msg, call, made, ms, raw, text, there, user, writes
 
 
 def test_parts_come_at_their_times() -> None:
@@ -127,45 +127,46 @@ def test_turns_and_messages_are_steps() -> None:
 
 def test_the_log_knows_better() -> None:
     timeline = raw([user(0), Msg(1_000, [text(1_000), call(1_000, 1_000)])])
-    for position, at in ((0, 1_100), (0, 1_500), (0, 2_500), (1, 3_000), (1, 7_000)):
-        timeline.note(Change("m1", position, ms(at), at, True))
-    timeline.note(Change("other", 0, ms(9), 1, True))
-    timeline.note(Change("m0", 0, ms(500_000), 1, False))
+    timeline.note(1, writes(1_100, 1_500, 2_500))
+    timeline.note(2, writes(3_000, 7_000))
+    timeline.note(0, writes(500_000, is_own=False))
     timeline.settle()
     assert timeline.origin == "both"
     assert (timeline.starts[1], timeline.ends[1]) == (ms(1_100), ms(2_500))
     assert timeline.cut(ms(5_000)).open == (2,)
     assert timeline.logged(1) == (ms(1_100), ms(2_500), 1_100, 2_500)
     assert timeline.logged(0) is None
-    assert ms(1_500) in timeline.moments and ms(9) not in timeline.moments
+    assert ms(1_500) in timeline.moments
 
 
 def test_a_result_that_came_after_the_log_was_switched_off() -> None:
     timeline = raw([user(0), Msg(1_000, [call(1_000, 9_000), text(1_000, 9_000)])])
-    for position in (0, 1):
-        timeline.note(Change("m1", position, ms(2_000), 1, True))
+    for part in (1, 2):
+        timeline.note(part, writes(2_000))
     timeline.settle()
     assert (timeline.ends[1], timeline.ends[2]) == (ms(9_000), ms(2_000))
 
 
 def test_what_was_hidden_and_restored_by_the_log() -> None:
     timeline = raw([user(0), user(1_000), user(2_000, hidden=3_000), user(9_000, hidden=50_000)])
-    for message, hidden_at, at in (
-        ("m1", 0, 1_000), ("m2", 3_000, 3_001), ("m1", 3_000, 3_001), ("m1", 0, 6_000),
-        ("m2", 0, 6_000), ("m2", 3_000, 8_000), ("none", 4, 4), ("m3", 50_000, 50_002),
+    for message, *hidings in (
+        (1, (0, 1_000), (3_000, 3_001), (0, 6_000)),
+        (2, (3_000, 3_001), (0, 6_000), (3_000, 8_000)), (3, (50_000, 50_002)),
     ):
-        timeline.note_hiding(Hiding(message, hidden_at and ms(hidden_at), ms(at)))
+        timeline.note_message(message, writes(1_000), [
+            Hiding(hidden_at and ms(hidden_at), ms(at)) for hidden_at, at in hidings])
     timeline.settle()
     assert timeline.rewinds == [
-        (ms(3_000), True, [1, 2]), (ms(6_000), False, [1, 2]), (ms(6_001), True, [2]),
+        (ms(3_000), True, [1, 2]), (ms(6_000), False, [1, 2]), (ms(8_000), True, [2]),
         (ms(50_000), True, [3])]
     assert [timeline.is_hidden(1, ms(at)) for at in (2_999, 3_000, 6_000)] == [False, True, False]
-    assert timeline.is_hidden(2, ms(6_001)) and not timeline.is_hidden(0, ms(99_000))
+    assert timeline.is_hidden(2, ms(8_000)) and not timeline.is_hidden(2, ms(7_999))
+    assert not timeline.is_hidden(0, ms(99_000))
 
 
 def test_a_session_that_is_all_in_the_log() -> None:
     timeline = raw([user(0)])
-    timeline.note(Change("m0", 0, ms(5), 1, True))
+    timeline.note(0, writes(5))
     assert timeline.settle().origin == "log"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.events.log import switch_on
-from store.replay.log import PartVersions, changes_page
+from store.replay.log import Lives, PartVersions, log_page
 from store.rows import PartRow
 from store.system.clock import system_clock
 
@@ -21,28 +21,28 @@ def part(data: object, kind: str = "text") -> PartRow:
 
 
 def test_a_text_is_kept_as_its_length() -> None:
-    versions = PartVersions(part({"type": "text", "text": "one two three"}))
-    for at, text in ((100, "one"), (300, "one two"), (200, "one two three"), (400, "another")):
-        versions.add(at, json.dumps({"type": "text", "text": text}), None)
-    shown = [json.loads(versions.at(moment).data_json)["text"]
-             for moment in (0, 100, 299, 300, 399, 400, 999)]
-    # The clock went back once: that version is as late as the one before it.
-    assert shown == ["one", "one", "one", "one two three", "one two three", "another", "another"]
-    assert [versions.at(moment).updated_at for moment in (100, 400)] == [100, 400]
+    versions = PartVersions()
+    for at, text in ((100, "one"), (300, "one two"), (300, "one two three"), (400, "another")):
+        versions.add(at, part({"type": "text", "text": text, "state": at}))
+    shown = [versions.at(moment) for moment in (0, 100, 299, 300, 399, 400, 999)]
+    assert [found and json.loads(found[0].data_json)["text"] for found in shown] == [
+        "one", "one", "one", "one two three", "one two three", "another", "another"]
+    assert [found and found[1] for found in shown] == [True, *[False] * 6]
+    assert versions.weight < 250
 
 
-def test_without_versions_it_is_as_it_became() -> None:
-    row = part({"type": "text", "text": "done"})
-    assert PartVersions(row).at(5) == row
+def test_without_versions_nothing_is_known() -> None:
+    assert PartVersions().at(5) is None
 
 
 def test_versions_of_a_large_part_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("store.replay.log.MOST_BYTES", 250)
-    versions = PartVersions(part({"output": "x"}, "tool-Bash"))
+    versions = PartVersions()
     for at in range(1, 9):
-        versions.add(at, json.dumps({"output": f"{at}" + "-" * 84}), "input-available")
-    assert json.loads(versions.at(99).data_json)["output"].startswith("2-")
-    assert versions.at(1).tool_state == "input-available"
+        versions.add(at, part({"output": f"{at}" + "-" * 84}, "tool-Bash"))
+    last, first = versions.at(99), versions.at(1)
+    assert last is not None and json.loads(last[0].data_json)["output"].startswith("2-")
+    assert first is not None and first[0].tool_state == "output-available"
 
 
 def test_what_an_import_writes_later_is_not_as_it_happened(tmp_path: Path) -> None:
@@ -56,7 +56,9 @@ def test_what_an_import_writes_later_is_not_as_it_happened(tmp_path: Path) -> No
         for number, at in enumerate((now, now - 3_600_000)):
             do("INSERT INTO chat_parts VALUES (?, 'msg_1', 'ses_1', ?, 'text', '{}', NULL, NULL,"
                " ?, ?)", (f"prt_{number}", number, at, at))
-        changes, last = changes_page(db, "ses_1", 0, 99)
-        assert [(change.position, change.is_own) for change in changes] == [(0, True), (1, False)]
-        assert last == 4 and changes_page(db, "ses_1", 4, 99) == ([], None)
-        assert changes_page(db, "ses_1", 0, 3)[1] == 3
+        events, last = log_page(db, "ses_1", 0, 99)
+        lives = Lives()
+        lives.take(events)
+        assert [lives.parts[f"prt_{number}"][0].is_own for number in (0, 1)] == [True, False]
+        assert last == 4 and log_page(db, "ses_1", 4, 99) == ([], None)
+        assert log_page(db, "ses_1", 0, 3)[1] == 3
