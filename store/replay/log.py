@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
+from store.engine.event_log import KEYS, bit_of, quoted, values_of
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.values import decoded, number, number_or_none, text
 from store.events.log import has_events
 from store.events.rows import Row, exact, grown, placed
-from store.events.sql import KEYS, bit_of, quoted, values_of
-from store.queries.transcript import Keyset, outline_columns
+from store.queries.transcript import Keyset
 from store.rows import MessageRow, PartRow
 
 LATEST = 253_402_300_799_999
@@ -76,34 +76,45 @@ def log_page(
     """
     if not has_events(db):
         return [], None
-    columns = 'id, seq, at, kind, message_id, part_id, changed, "index", type, tool_state,' \
-        " created_at, updated_at, role, metadata_json"
     rows = db.connection.execute(
-        'SELECT m.seq, m.at, m.kind, m.part_id, m.changed, m."index", m.type, m.tool_state,'
-        f" m.updated_at, {outline_columns(db)} FROM (SELECT {columns.replace('id, ', '', 1)},"
-        " message_id AS id FROM events WHERE stream_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) m"
-        " ORDER BY m.seq", {"1": session_id, "2": after, "3": limit},
+        'SELECT seq, at, kind, message_id, part_id, changed, "index", type, tool_state, role,'
+        " created_at, updated_at, metadata_json FROM events WHERE stream_id = $1 AND seq > $2"
+        " ORDER BY seq LIMIT $3", {"1": session_id, "2": after, "3": limit},
     ).fetchall()
     return [_event(row) for row in rows], rows[-1][0] if rows else None
 
 
 _METADATA = 1 << bit_of("chat_messages", "metadata_json")
-_OF_PARTS = frozenset({"part"})
 
 
 def _event(row: Sequence[Any]) -> LogEvent:
-    seq, at, kind, part, changed, index, name, state, updated_at, message, role, created_at, \
-        hidden, queued, cancelled, inherited, origin = row
+    seq, at, kind, message, part, changed, index, name, state, role, created_at, updated_at, \
+        metadata_json = row
     subject, _, what = str(kind).partition(".")
     is_whole = changed is None and what not in ("deleted", "moved", "forgot")
+    facts = decoded(text(metadata_json)) if subject != "part" and metadata_json else {}
+    queued, cancelled = facts.get("queued_at"), facts.get("queue_canceled_at")
+    origin = facts.get("origin")
     return LogEvent(
         seq=number(seq), what=what, logged_at=number(at), is_session=message is None,
         is_whole=is_whole, message_id=text(message) or "", part_id=text(part),
-        has_facts=subject not in _OF_PARTS and (is_whole or bool(number(changed) & _METADATA)),
+        has_facts=subject != "part" and (is_whole or bool(number(changed) & _METADATA)),
         position=number_or_none(index), type=text(name), state=text(state), role=text(role),
         created_at=number_or_none(created_at), updated_at=number_or_none(updated_at),
-        hidden_at=number(hidden), queued_at=number_or_none(queued),
-        cancelled_at=number_or_none(cancelled), inherited=number(inherited), origin=text(origin))
+        hidden_at=_whole(facts.get("hidden_at")),
+        queued_at=_whole(queued) if _is_number(queued) else None,
+        cancelled_at=None if cancelled is None else _whole(cancelled),
+        inherited=int(isinstance(facts.get("inherited_from"), str)),
+        origin=origin if isinstance(origin, str) else None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> int:
+    """Return a value of JSON as SQLite reads a number; 0 where it is none."""
+    return number(value) if _is_number(value) and abs(value) < 1 << 63 else 0
 
 
 class Hiding(NamedTuple):
@@ -323,7 +334,7 @@ def _place(event: LogEvent) -> tuple[object, ...]:
 
 def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Iterator[Row]:
     """Yield a row as it was after each of the events that wrote it, the first of them whole."""
-    connection, names = db.file, values_of(table)
+    connection, names = db.connection, values_of(table)
     keys = [KEYS[table].get(name, name) for name in REQUIRED_COLUMNS[table]]
     offset = len(keys) - len(names)
     row: list[Any] = []
