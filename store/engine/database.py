@@ -25,7 +25,7 @@ from store.engine.access import (
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, detect_form
-from store.engine.transactions import explained, is_full, transaction
+from store.engine.transactions import explained, is_beside_others, is_full, transaction
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path, resolved
 from store.system.records import record
@@ -126,6 +126,15 @@ class Database:
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
+    def lock_session(self, session_id: str) -> None:
+        """Keep others from changing a session until the transaction ends, where they could.
+
+        Args:
+            session_id: The session's id.
+        """
+        if self.server is not None:
+            self.connection.lock_session(session_id)  # type: ignore[attr-defined]
+
     def data_version(self) -> int:
         """Return a number that differs after every foreign commit."""
         return int(self.connection.execute(self.sql.data_version).fetchall()[0][0])
@@ -169,8 +178,19 @@ def in_transaction(
     """
     if database.read_only:
         raise Refused(database.read_only)
-    with transaction(database.connection):
+    with transaction(database.connection, begin=_beginning(database, change)):
         return change(database, *args, **kwargs)
+
+
+def _beginning(
+    database: Database, change: Callable[..., object]
+) -> Callable[[], None] | None:
+    """Return what begins a transaction of a change; None begins one beside no other writer."""
+    if database.server is None or not is_beside_others(change):
+        return None
+    begin: Callable[[str | None], None] = (
+        database.connection.begin_beside_others)  # type: ignore[attr-defined]
+    return lambda: begin(getattr(change, "session_id", None))
 
 
 def open_database(path: str | Path, *, create: bool = False, write: bool = True) -> Database:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from store.engine.access import damaged
 from store.errors import Refused, StoreError
@@ -19,8 +19,12 @@ from store.system.paths import resolved
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, TypeVar
 
     from store.engine.connection import Connection
+    from store.engine.database import Database
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 POLL_S = 0.1
 """Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
@@ -39,9 +43,50 @@ _READ_FAILED = {
 }  # fmt: skip
 
 
+class OfSession:
+    """A change of the rows of one session alone.
+
+    On a server it waits for no writer of another session.
+    """
+
+    def __init__(self, session_id: str, change: Callable[[Database], Any]) -> None:
+        """Name the session.
+
+        Args:
+            session_id: The session.
+            change: Takes the store, in a transaction.
+        """
+        self.session_id, self._change = session_id, change
+
+    def __call__(self, db: Database) -> Any:
+        """Run the change."""
+        return self._change(db)
+
+
+_BESIDE_OTHERS: set[Callable[..., Any]] = set()
+
+
+def beside_others(verb: F) -> F:
+    """Note that a verb calls ``Database.lock_session`` for each session that it looks at.
+
+    On a server such a verb waits for no recorder of another session.
+
+    Args:
+        verb: The function that is given to ``in_transaction``.
+    """
+    _BESIDE_OTHERS.add(verb)
+    return verb
+
+
+def is_beside_others(change: Callable[..., Any]) -> bool:
+    """Return whether a change locks what it changes, so that others may write other sessions."""
+    return isinstance(change, OfSession) or change in _BESIDE_OTHERS
+
+
 @contextlib.contextmanager
 def transaction(
-    connection: Connection, path: str | Path | None = None, *, wait_s: float = 0.0
+    connection: Connection, path: str | Path | None = None, *, wait_s: float = 0.0,
+    begin: Callable[[], object] | None = None,
 ) -> Iterator[None]:
     """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
 
@@ -50,16 +95,17 @@ def transaction(
         path: The store's file: errors of SQLite are raised as a ``StoreError`` that names
             it. None raises them as they are.
         wait_s: How long to wait for other writers, beyond ``busy_timeout``.
+        begin: Begins it, instead of ``BEGIN IMMEDIATE``.
 
     Raises:
         StoreError: With ``path``: the store is locked, read only, full or damaged.
         sqlite3.Error: The same without ``path``.
     """
     try:
-        _patiently(connection, "BEGIN IMMEDIATE", wait_s)
+        _patiently(begin or (lambda: connection.execute("BEGIN IMMEDIATE")), wait_s)
         try:
             yield
-            _patiently(connection, "COMMIT", wait_s)
+            _patiently(lambda: connection.execute("COMMIT"), wait_s)
         except BaseException:
             # On a full disk SQLite has already rolled back; a server that is gone, too.
             if connection.in_transaction:
@@ -71,11 +117,11 @@ def transaction(
         raise explained(error, path) from error
 
 
-def _patiently(connection: Connection, statement: str, wait_s: float) -> None:
+def _patiently(statement: Callable[[], object], wait_s: float) -> None:
     until = time.monotonic() + wait_s
     while True:
         try:
-            connection.execute(statement)
+            statement()
             return
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= until:

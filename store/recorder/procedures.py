@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from store.engine.database import Database, in_transaction, open_database
+from store.engine.transactions import OfSession
 
 T = TypeVar("T")
 
@@ -25,6 +26,16 @@ class Operation:
 
     work: Callable[[Database], Any]
     writes: bool = False
+
+
+def change_of(session_id: str, work: Callable[[Database], Any]) -> Operation:
+    """Return an operation that changes rows of one session alone.
+
+    Args:
+        session_id: The session.
+        work: Runs in a transaction on the writing connection.
+    """
+    return Operation(OfSession(session_id, work), writes=True)
 
 
 Procedure = Generator[Operation, Any, T]

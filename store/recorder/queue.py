@@ -15,7 +15,7 @@ from store.engine.json_edits import set_json
 from store.errors import NotFound, Refused, no_message
 from store.recorder.json_text import storable
 from store.recorder.message import Messages
-from store.recorder.procedures import Operation, Procedure
+from store.recorder.procedures import Operation, Procedure, change_of
 from store.recorder.reading import OWN_KEY
 from store.recorder.session_state import SessionState
 from store.recorder.writing import log_change, newest_message_at
@@ -54,7 +54,7 @@ class QueuedMessages:
         found: str = yield Operation(partial(find, session_id=self._session.id, name=name))
         work = partial(fire, session_id=self._session.id, message_id=found,
                        at=max(self._clock(), self._messages.newest_at + 1))
-        self._messages.newest_at = yield Operation(work, writes=True)
+        self._messages.newest_at = yield change_of(self._session.id, work)
         self._forget(found)
         return found
 
@@ -67,7 +67,7 @@ class QueuedMessages:
         found: str = yield Operation(partial(find, session_id=self._session.id, name=name))
         work = partial(
             cancel, session_id=self._session.id, message_id=found, at=self._clock())
-        yield Operation(work, writes=True)
+        yield change_of(self._session.id, work)
         self._forget(found)
         return found
 

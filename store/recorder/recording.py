@@ -25,7 +25,7 @@ from store.recorder.odd_chunks import OddChunks, Report, no_report
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import TURN_ENDS, SavePolicy
-from store.recorder.procedures import Operation, Procedure
+from store.recorder.procedures import Operation, Procedure, change_of
 from store.recorder.queue import QueuedMessages
 from store.recorder.reducer import REFUSED, UNKNOWN, is_known
 from store.recorder.session_state import SessionState
@@ -129,14 +129,14 @@ class Recording:
             self._clock(),
         )
         work = partial(_begin, session=new, holder=self._holder)
-        self._is_claimed = yield Operation(work, writes=True)
+        self._is_claimed = yield change_of(self.session_id, work)
         return self.session_id
 
     def _continue(self, name: str) -> Procedure[None]:
         row, on_server = yield Operation(partial(_found, name=name))
         if on_server:
-            self._is_claimed = yield Operation(
-                partial(claims.claim, session_id=row.id, holder=self._holder), writes=True)
+            self._is_claimed = yield change_of(
+                row.id, partial(claims.claim, session_id=row.id, holder=self._holder))
         self.session.id = row.id
         now = self._clock()
         stored = stored_activity(row.metadata_json) or {}
@@ -149,7 +149,7 @@ class Recording:
         self.session.activity = "" if before == "running" else before
         if activity.state == "interrupted":
             work = partial(writing.mark_interrupted, session_id=row.id, at=now)
-            yield Operation(work, writes=True)
+            yield change_of(row.id, work)
         self._messages.newest_at = yield Operation(
             partial(writing.newest_message_at, session_id=row.id)
         )
@@ -575,10 +575,10 @@ class Recording:
             self.session.set_activity("idle")
         if self.session.activity_moved:
             batch = Batch(self.session_id, None, self._clock(), session=self.session.take_write())
-            yield Operation(self._write(batch), writes=True)
+            yield change_of(self.session_id, self._write(batch))
         if self._is_claimed:
             work = partial(claims.release, session_id=self.session_id, holder=self._holder)
-            yield Operation(work, writes=True)
+            yield change_of(self.session_id, work)
 
     def _write(self, batch: Batch) -> Callable[[Database], None]:
         """Return what writes a batch, as long as the session is this recorder's."""
@@ -603,7 +603,7 @@ class Recording:
         if message is None or batch is None:
             return
         try:
-            yield Operation(self._write(batch), writes=True)
+            yield change_of(self.session_id, self._write(batch))
         except BaseException as error:
             if batch.logged is None or not is_lost(error):
                 self.put_back(message, batch)
@@ -620,7 +620,8 @@ class Recording:
         if self._unsure is None:
             return False
         message, batch = self._unsure
-        written: bool = yield Operation(partial(writing.is_written, batch=batch), writes=True)
+        written: bool = yield change_of(
+            self.session_id, partial(writing.is_written, batch=batch))
         self._unsure = None
         if written:
             message.written(batch.parts)

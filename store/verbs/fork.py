@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.ids import IdMinter
 from store.verbs import rollups
@@ -103,6 +104,7 @@ def _file_name(media_type: object, name: object, url: object) -> str:
     return " ".join(word for word in words if word)
 
 
+@beside_others
 def preview_fork(
     db: Database, session_id: str, message_id: str, *, before: bool = False
 ) -> ForkPreview:
@@ -139,6 +141,7 @@ def preview_fork(
     return ForkPreview(fork_title(db, session_id), messages, parts, calls, last, prompt, files)
 
 
+@beside_others
 def fork(
     db: Database,
     session_id: str,
@@ -165,6 +168,7 @@ def fork(
         NotFound: Session or message is not there.
         Refused: The session runs, or the message cannot be the point of a fork.
     """
+    require_session(db, session_id)
     refuse_while_running(db, session_id, now)
     preview = preview_fork(db, session_id, message_id, before=before)
     new_session = ids.mint("ses")

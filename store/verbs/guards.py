@@ -12,11 +12,12 @@ OPEN_CALLS = ("input-streaming", "input-available", "approval-responded")
 
 
 def require_session(db: Database, session_id: str) -> None:
-    """Refuse a session that is not there.
+    """Refuse a session that is not there, and keep recorders from it until the verb is done.
 
     Raises:
         NotFound: No session has this id.
     """
+    db.lock_session(session_id)
     found = db.connection.execute(
         "SELECT 1 FROM chat_sessions WHERE id = $1", {"1": session_id}
     ).fetchone()

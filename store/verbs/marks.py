@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.engine.values import tag_names
 from store.errors import Refused
 from store.queries.user_marks import starred_by_source, user_marks
@@ -32,6 +33,7 @@ def _finish(
     record(db, verb, session_id, summary, dump_edits(list(edits)), now)
 
 
+@beside_others
 def rename(db: Database, session_id: str, title: str, *, now: int) -> str:
     """Give a session a title; returns it as it was stored, on one line.
 
@@ -62,6 +64,7 @@ def rename(db: Database, session_id: str, title: str, *, now: int) -> str:
     return title
 
 
+@beside_others
 def star(db: Database, session_id: str, *, on: bool | None = None, now: int) -> bool:
     """Star a session or take the star off; returns whether it has one now.
 
@@ -98,6 +101,7 @@ def _star_edit(db: Database, session_id: str, wanted: bool, given: bool) -> Cell
     return set_metadata(db, "chat_sessions", session_id, "$.user.star", value)
 
 
+@beside_others
 def tag(
     db: Database,
     session_id: str,
@@ -134,6 +138,7 @@ def tag(
     return after
 
 
+@beside_others
 def star_all(
     db: Database, session_ids: Sequence[str], *, on: bool | None = None, now: int
 ) -> tuple[bool, list[str]]:
@@ -164,6 +169,7 @@ def star_all(
     return wanted, targets
 
 
+@beside_others
 def tag_all(
     db: Database, session_ids: Sequence[str], *, add: Iterable[str] = (),
     remove: Iterable[str] = (), now: int,
@@ -215,6 +221,7 @@ def _finish_all(
     _finish(db, verb, targets[0], words, edits, now)
 
 
+@beside_others
 def label(db: Database, session_id: str, message_id: str, text: str | None, *, now: int) -> None:
     """Put a label on a message, or take it off with None.
 

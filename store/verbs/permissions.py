@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.errors import Refused, no_session
 from store.verbs.cells import dump_edits, set_column, touch_host
 from store.verbs.log import note_change, record
@@ -76,6 +77,7 @@ def session_rules(permissions_json: str) -> list[Rule]:
     return [_rule_of(one) for one in entries if _is_own(one)] if isinstance(entries, list) else []
 
 
+@beside_others
 def set_rules(db: Database, session_id: str, rules: Iterable[Rule], *, now: int) -> list[Rule]:
     """Replace the rules of a session's own scope, and return those that it has now.
 
@@ -112,6 +114,7 @@ def set_rules(db: Database, session_id: str, rules: Iterable[Rule], *, now: int)
     return list(wanted.values())
 
 
+@beside_others
 def change_rules(
     db: Database, session_id: str, *, add: Sequence[Rule] = (),
     remove: Sequence[tuple[str, str]] = (), now: int,
@@ -139,6 +142,7 @@ def change_rules(
 
 
 def _entries(db: Database, session_id: str) -> list[Any]:
+    db.lock_session(session_id)
     row = db.connection.execute(
         "SELECT permissions_json FROM chat_sessions WHERE id = $1", {"1": session_id}).fetchone()
     if row is None:

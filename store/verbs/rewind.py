@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.engine.values import number
 from store.errors import Refused
 from store.usage import KEYS, bucket_sql
@@ -131,6 +132,7 @@ def _newest(found: list[Batch]) -> int:
     return int(max(numbers, default=-1))
 
 
+@beside_others
 def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch:
     """Hide the visible messages after the chosen one as one batch; queued ones stay.
 
@@ -161,6 +163,7 @@ def shown_again(db: Database, session_id: str, message_id: str, until: int) -> i
     return len(_after(db, session_id, message_id, until))
 
 
+@beside_others
 def rewind_again(
     db: Database, session_id: str, message_id: str, *, until: int, now: int
 ) -> Batch:
@@ -201,6 +204,7 @@ def _rewind(
     return Batch(batch, count, True, number(last_at))
 
 
+@beside_others
 def restore(db: Database, session_id: str, *, batch: int | None = None, now: int) -> Batch:
     """Show one batch of hidden messages again.
 

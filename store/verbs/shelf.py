@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.queries.helpers import helper_ids
 from store.verbs.cells import dump_edits, set_column
@@ -37,6 +38,8 @@ def _shelve(db: Database, session_ids: Sequence[str], value: int | None, now: in
     if not targets:
         which = session_ids[0] if len(session_ids) == 1 else "every one of these sessions"
         raise Refused(f"{which} is already {state}" if session_ids else "no session given")
+    for target in along:
+        db.lock_session(target)
     edits = [set_column(db, "chat_sessions", target, "archived_at", value) for target in targets]
     for target in targets:
         note_change(db, target, now)
@@ -75,6 +78,7 @@ def _subagents(db: Database, session_id: str, *, archived_along: bool) -> list[s
     return [row[0] for row in rows]
 
 
+@beside_others
 def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
     """Archive sessions and their subagents as one step of undo; returns all that it archived.
 
@@ -93,6 +97,7 @@ def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
     return _shelve(db, session_ids, now, now)
 
 
+@beside_others
 def unarchive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
     """Take sessions, and what was archived with them, out of the archive as one step of undo.
 

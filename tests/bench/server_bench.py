@@ -20,7 +20,7 @@ from store.engine import changes
 from store.engine.connection import Parameters
 from store.engine.database import Database, in_transaction
 from store.engine.opening import open_target
-from store.engine.server.connection import BEGIN_WRITING, ServerConnection, converter
+from store.engine.server.connection import ServerConnection, converter
 from store.engine.server.login import login_of
 from store.engine.server.schema import CHANNEL
 from store.engine.server.statements import turned
@@ -37,6 +37,8 @@ from tests.sources import postgres_server
 FULL, QUICK = 5_000, 60
 """Sessions."""
 AT_MOST = Limits(ratio=1.3)
+_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
+"""How statements begin that are sent as scripts."""
 
 
 class Asked(NamedTuple):
@@ -44,7 +46,7 @@ class Asked(NamedTuple):
 
     Attributes:
         how: The method of ``ServerConnection``.
-        given: Its values; for ``executemany`` a list of them.
+        given: Its values; for ``executemany`` a list of them, for ``script`` nothing.
     """
 
     how: str
@@ -57,10 +59,16 @@ def noted() -> Iterator[list[Asked]]:
     """Keep the statements that all connections of the process send."""
     found: list[Asked] = []
     execute, many = ServerConnection.execute, ServerConnection.executemany
+    script = ServerConnection.script
 
     def note(self: ServerConnection, sql: str, given: Parameters = (), /) -> Any:
-        found.append(Asked("execute", sql, given))
+        if not sql.startswith(_CONTROL):
+            found.append(Asked("execute", sql, given))
         return execute(self, sql, given)
+
+    def note_script(self: ServerConnection, sql: str, *, patient: bool = False) -> None:
+        found.append(Asked("script", sql, ()))
+        script(self, sql, patient=patient)
 
     def note_many(self: ServerConnection, sql: str, given: Any, /) -> Any:
         given = list(given)
@@ -68,6 +76,7 @@ def noted() -> Iterator[list[Asked]]:
         return many(self, sql, given)
 
     with (patch.object(ServerConnection, "execute", note),
+          patch.object(ServerConnection, "script", note_script),
           patch.object(ServerConnection, "executemany", note_many)):
         yield found
 
@@ -96,9 +105,8 @@ class Plain:
     async def _turned(self, asked: list[Asked]) -> list[tuple[Any, tuple[Any, ...]]]:
         work: list[tuple[Any, tuple[Any, ...]]] = []
         for each in asked:
-            if each.sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
-                sql = BEGIN_WRITING if each.sql == "BEGIN IMMEDIATE" else each.sql
-                work.append((self._driver.execute, (sql,)))
+            if each.how == "script":
+                work.append((self._driver.execute, (each.sql,)))
                 continue
             made = turned(each.sql, self._schemas)
             kinds = (await self._driver.prepare(made.text)).get_parameters()

@@ -7,20 +7,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from store.engine import changes, schema
-from store.engine.database import in_transaction, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
 from store.engine.server.statements import turned
 from store.engine.server.watching import watch
+from store.engine.transactions import OfSession, is_busy
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
 from store.queries import inspection, messages, sessions
+from store.recorder.writing import log_change
 from store.store import Store
 from store.verbs.fork import fork
+from store.verbs.guards import require_session
 from store.verbs.marks import rename
 from store.verbs.shelf import archive
 from store.verbs.undo import redo, undo
@@ -256,3 +260,64 @@ def test_its_place_opens_it_again(postgres: Cluster) -> None:
     assert again.name == database.name and not Path(database.path).exists()
     again.close()
     database.close()
+
+
+def test_a_verb_waits_for_no_recorder_of_another_session(url: str) -> None:
+    recording, verbs = open_target(url, write=True), open_target(url, write=True)
+    recorded, other = Talk(verbs).session(), Talk(verbs).session()
+    begun, done = threading.Event(), threading.Event()
+
+    def hold(db: Database) -> None:
+        log_change(db, recorded, None, 1)
+        begun.set()
+        assert done.wait(30)
+
+    batch = OfSession(recorded, hold)
+    recorder = threading.Thread(target=in_transaction, args=(recording, batch))
+    recorder.start()
+    assert begun.wait(30)
+    assert in_transaction(verbs, archive, [other], now=1) == [other]
+    with pytest.raises(sqlite3.OperationalError) as refused:
+        verbs.connection.begin_beside_others(None)  # type: ignore[attr-defined]
+        verbs.connection.script("SET LOCAL lock_timeout = '1ms'")  # type: ignore[attr-defined]
+        require_session(verbs, recorded)
+    assert is_busy(refused.value)
+    verbs.connection.execute("ROLLBACK")
+    waiting = threading.Thread(target=in_transaction, args=(verbs, archive, [recorded]),
+                               kwargs={"now": 2})
+    waiting.start()
+    done.set()
+    recorder.join()
+    waiting.join()
+    told = changes.since(verbs, 0)[1].sessions
+    assert told.keys() >= {recorded, other}
+    recording.close()
+    verbs.close()
+
+
+def test_recorders_of_several_sessions_lose_nothing(url: str) -> None:
+    count, rounds = 4, 12
+    stores = [open_target(url, write=True) for _ in range(count)]
+    recorded = [Talk(db).session() for db in stores]
+    reader = open_target(url)
+    before = changes.newest(reader)
+
+    def write(number: int) -> None:
+        db, session_id = stores[number], recorded[number]
+        for at in range(rounds):
+            in_transaction(db, OfSession(session_id, partial(
+                log_change, session_id=session_id, message_id=f"msg_{number}_{at}", at=at)))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    # Who follows meanwhile is told of all, in whatever order they are committed.
+    seen: set[str] = set()
+    while len(seen) < count * rounds:
+        before, moved = changes.since(reader, before)
+        seen |= {each for one in recorded for each in moved.sessions.get(one) or ()}
+    for thread in threads:
+        thread.join()
+    assert seen == {f"msg_{number}_{at}" for number in range(count) for at in range(rounds)}
+    for db in (reader, *stores):
+        db.close()

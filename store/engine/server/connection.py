@@ -17,6 +17,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 from store.engine.connection import Parameters
 from store.engine.dialect import SQLITE, Dialect
@@ -39,12 +40,14 @@ _WITH_JIT = 11
 """The first version that compiles statements, whose plans are often read as dear ones with
 partitions: the 40 rows of a list took 8.4 s to compile and 0.05 to run. Behind a pooler the
 server's connection is not ours to set; the role can be (`ALTER ROLE x SET jit = off`)."""
-_WRITERS_LOCK = 0x42534352
-"""Key of the advisory lock that a writer holds for its transaction, as SQLite has one writer."""
-BEGIN_WRITING = (
-    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s';"
-    f" SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"
-)
+_WRITERS, _VERBS, _SESSION = 0x42534352, 0x42535642, 0x42535345
+"""Keys of the advisory locks that a writer holds to the end of its transaction.
+
+The first is held alone by who writes whatever it likes, as SQLite has one writer, and shared by
+those who name what they write: a recorder its session, a verb the sessions that it looks at. So
+they wait for each other where they have a session in common, and all verbs for each other.
+"""
+_BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s'; SELECT"
 _NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
@@ -177,6 +180,7 @@ class ServerConnection:
         self._loop = asyncio.new_event_loop()
         self._waited: asyncio.Future[Any] | None = None
         self._was_broken_off = False
+        self._is_beside_others = False
         self._statements: OrderedDict[str, _Statement] = OrderedDict()
         login = login_of(url)
         try:
@@ -221,8 +225,7 @@ class ServerConnection:
         """Run a statement, and fetch all rows that it finds."""
         if sql.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")):
             if sql == "BEGIN IMMEDIATE":
-                self._end_beside("ROLLBACK")
-                self._begin_writing()
+                self._begin_writing(f"pg_advisory_xact_lock({_WRITERS})")
             else:
                 self.script(sql)
                 if sql in ("COMMIT", "ROLLBACK"):
@@ -282,9 +285,34 @@ class ServerConnection:
         if self._beside is not None and self._beside.in_transaction:
             self._beside.execute(how)
 
-    def _begin_writing(self) -> None:
+    def begin_beside_others(self, session_id: str | None) -> None:
+        """Begin a transaction of changes of some sessions, beside writers of other sessions.
+
+        Args:
+            session_id: The only session that a recorder writes; None for a verb, which calls
+                ``lock_session`` before it reads a session.
+        """
+        first = f"pg_advisory_xact_lock({_VERBS}), " if session_id is None else ""
+        last = "" if session_id is None else f", {_lock_of(session_id)}"
+        self._begin_writing(f"{first}pg_advisory_xact_lock_shared({_WRITERS}){last}")
+        self._is_beside_others = True
+
+    def lock_session(self, session_id: str) -> None:
+        """Keep others from changing a session until the transaction ends.
+
+        All sessions are locked before the first is changed: the event log has a lock of its own.
+
+        Args:
+            session_id: The session; nothing is to do where no others write at all.
+        """
+        if self._is_beside_others and self.in_transaction:
+            self.script(f"SELECT {_lock_of(session_id)}")
+
+    def _begin_writing(self, locks: str) -> None:
+        self._end_beside("ROLLBACK")
+        self._is_beside_others = False
         try:
-            self.script(BEGIN_WRITING)
+            self.script(f"{_BEGIN} {locks}")
         except ServerError as error:
             error.nothing_done = error.is_lost
             if self.in_transaction:
@@ -428,6 +456,12 @@ class ServerConnection:
         if failed:
             raise failed[0]
         return found[0]
+
+
+def _lock_of(session_id: str) -> str:
+    """Return the call that locks a session; others of the same number wait without need."""
+    number = crc32(session_id.encode("utf-8", "surrogateescape"))
+    return f"pg_advisory_xact_lock({_SESSION}, {number - (1 << 31)})"
 
 
 async def connected(login: Login) -> Any:
