@@ -6,6 +6,7 @@ and at any paths, so that stars and tags stay where they are.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -23,7 +24,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
-from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
+from tests.sources.samples import DATA, FIRST, SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 SESSION = "c" * 8
@@ -229,7 +230,8 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
 DOUBLED = [
     sample for sample in SAMPLES
     if sample.kind in ("pi", "y-agent", "claude-code", "codex", "kimi", "copilot", "gptme",
-                       "gemini", "kiro", "droid", "vibe", "goose")
+                       "gemini", "kiro", "droid", "vibe", "goose", "cursor", "aider", "qwen",
+                       "copilot-chat", "viben") and (DATA / sample.root).suffix != ".db"
 ]  # fmt: skip
 
 
@@ -270,6 +272,47 @@ def test_a_header_of_pi_that_is_repeated_hides_nothing(tmp_path: Path) -> None:
         body = path.read_bytes()
         path.write_bytes(body + body.splitlines(keepends=True)[0])
     assert visible() == before
+
+
+@pytest.mark.parametrize(("answer", "times"), [
+    ("Done.", 2), ("The limiter is in limit.py; one test still fails.", 1),
+])  # fmt: skip
+def test_a_transcript_of_cursor_says_twice_what_may_be_said_twice(
+    answer: str, times: int, tmp_path: Path
+) -> None:
+    """It has neither ids nor times: what a model would not say again tells a copy."""
+    path = tmp_path / "projects" / "w" / "agent-transcripts" / "one.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(
+        json.dumps({"role": role, "message": {"content": [{"type": "text", "text": text}]}}) + "\n"
+        for role, text in (("user", "go on"), ("assistant", answer))
+    ) * 2)  # fmt: skip
+    reader = source("cursor")
+    read = [reader.read(tmp_path, unit) for unit in reader.units(tmp_path, [])]
+    assert [len(draft.messages) for one in read for draft in one.sessions] == [2 * times]
+
+
+def test_sessions_of_aider_that_began_in_one_second_are_two_where_they_differ(
+    tmp_path: Path,
+) -> None:
+    """Of two that say the same, the one that went on is the session."""
+    head, path = "\n# aider chat started at 2026-11-27 10:00:00\n\n", tmp_path / ".aider.x.md"
+    reader = source("aider")
+
+    def prompts(*texts: str) -> list[tuple[str, list[str]]]:
+        path.write_text("".join(head + text for text in texts))
+        drafts = [d for unit in reader.units(path, []) for d in reader.read(path, unit).sessions]
+        return [(draft.source_id.partition("-")[2], [
+            str(part.data["text"]) for each in draft.messages for part in each.parts
+        ]) for draft in drafts]  # fmt: skip
+
+    one, other = "#### one  \n\nyes\n", "#### other  \n\nno\n"
+    assert prompts(one, other, one) == [
+        ("20261127T100000", ["one", "yes"]), ("20261127T100000-2", ["other", "no"])
+    ]  # fmt: skip
+    assert prompts(one, one + "\n" + other, "#### one  \n") == [
+        ("20261127T100000", ["one", "yes", "other", "no"])
+    ]
 
 
 def _said(*words: str) -> list[bytes]:

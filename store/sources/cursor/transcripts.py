@@ -1,6 +1,9 @@
 """Transcripts that Cursor writes beside its stores: words and calls, without results or times.
 
 Source: the Cursor format page, section 4. They count only for chats that no database has.
+
+They have neither ids nor times, so that nothing tells a prompt that was typed twice from a file
+that holds its content twice but the answers: a model does not say the same again, word for word.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from store.sources.cursor.workspaces import KIND
 FOLDER, HELPERS, PROJECTS = "agent-transcripts", "subagents", "projects"
 TEXT = ".txt"
 _REDACTED = "[REDACTED]"
+_NO_CHANCE = 20
+"""Characters of answers that are not the same twice by chance."""
 _MARK = re.compile(
     r"^(?:(user|assistant):|\[Thinking\](.*)|\[Tool call\] (.+)|\[Tool result\](.*))[ \t]*$",
     re.M,
@@ -199,6 +204,7 @@ def _message(
 def _draft(
     path: str, found: list[MessageDraft], records: list[bytes], at: int, *, ended: bool
 ) -> SessionDraft:
+    _leave_out_copies(found)
     draft = SessionDraft(name_of(path), path, KIND, at, at, messages=found, records=records,
                          partial=True, names_count=True)  # fmt: skip
     draft.title = first_prompt(found)
@@ -210,3 +216,23 @@ def _draft(
     if ended:
         draft.metadata["activity"] = {"state": "ended", "from": "stored", "since": at}
     return draft
+
+
+def _leave_out_copies(found: list[MessageDraft]) -> None:
+    """Leave out what repeats all that was said before it, where that is no chance."""
+    said = [_said(message) for message in found]
+    weight, end = 0, 0
+    while 2 * end < len(said):
+        role, parts = said[end]
+        weight += sum(map(len, parts)) if role == "assistant" else 0
+        end += 1
+        while weight >= _NO_CHANCE and said[:end] == said[end : 2 * end]:
+            del said[end : 2 * end], found[end : 2 * end]
+
+
+def _said(message: MessageDraft) -> tuple[str, list[str]]:
+    """Return who said what; a call's id is not looked at, as most have none."""
+    return message.role, [
+        "".join(str(part.data.get(key, "")) for key in ("text", "input", "output"))
+        for part in message.parts
+    ]
