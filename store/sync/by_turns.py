@@ -70,6 +70,7 @@ def readings_by_turns(unit: LongUnit, settings: Settings) -> Iterator[ReadUnit]:
             place = step.place
             if shares:
                 other.send(StepWritten(result.saved, Outcome()))
+                del step, result
                 read = other.receive()
                 if not isinstance(read, StepRead):
                     break
@@ -240,6 +241,7 @@ def _take_turns(unit: LongUnit, start: Start, questions: IO[bytes], answers: IO[
         if outcome.overtaken or result.saved is None or result.excluded:
             return
         send(answers, StepWritten(result.saved, outcome))
+        del step, result, batch
 
 
 if __name__ == "__main__":

@@ -124,10 +124,11 @@ class LongUnit:
                 return
             if step is None:
                 return
-            result = self.take(step)
+            result, more = self.take(step), step.more
+            del step
             result.follows, result.elsewhere = follows, elsewhere
             yield result
-            if not step.more or result.saved is None:
+            if not more or result.saved is None:
                 return
             self.job.stored, follows, elsewhere = result.saved, True, None
 

@@ -84,11 +84,21 @@ class Names:
         buckets: dict[int, list[bytes]] = {}
         for one in new:
             buckets.setdefault((self.pages - 1) * BUCKETS + one[-1], []).append(one)
+        self._read(buckets.keys() - self._open.keys())
         for number, hashes in buckets.items():
-            if number not in self._open:
-                self._open[number] = self._body(number) or b""
-            self._open[number] += b"".join(hashes)
+            self._open[number] = self._open.get(number, b"") + b"".join(hashes)
             self._changed.add(number)
+
+    def _read(self, buckets: Collection[int]) -> None:
+        """Read the stored hashes of some buckets of the last page."""
+        if self._reading is not None and buckets:
+            marks = ", ".join("?" * len(buckets))
+            self._open.update(
+                self._database.connection.execute(
+                    "SELECT bucket, hashes FROM reading_names WHERE reading = ? "
+                    f"AND bucket IN ({marks})", (self._reading, *buckets),
+                )
+            )  # fmt: skip
 
     def save(self, reading: int) -> None:
         """Write the added names; call it in a transaction."""

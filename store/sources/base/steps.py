@@ -446,7 +446,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         made = reader.reading([draft])
         made.problems = problems
         made.stamps = (piece.stretch.stamp(piece.file.offset), *self.others)
-        return Step(made, stop is not None, place, piece.stretch.more)
+        return Step(made, stop is not None, place, piece.stretch.more, (piece, reader))
 
     def _read(
         self, stop: State | None, context: bytes, most: int, *, grown: bool

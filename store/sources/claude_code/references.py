@@ -34,9 +34,9 @@ def defined_by(row: Row) -> list[str]:
 def named_by(row: Row) -> list[str]:
     """Return what may be an id in a row, of itself or of another row."""
     found: list[str] = []
-    for key, value in row.data.items():
-        if key in _CONTENT:
-            continue
+    data = row.data
+    for key in data.keys() - _CONTENT:
+        value = data[key]
         if type(value) is str:
             if len(value) <= LONGEST:
                 found.append(value)
@@ -51,9 +51,9 @@ def named_by(row: Row) -> list[str]:
             found.append(own)
         if isinstance(call := block.get("tool_use_id"), str):
             found.append(call)
-    if isinstance(result := row.data.get("toolUseResult"), dict):
+    if isinstance(result := data.get("toolUseResult"), dict):
         found += [name for key in _STARTED if (name := string(result.get(key)))]
-    if isinstance(attachment := row.data.get("attachment"), dict):
+    if isinstance(attachment := data.get("attachment"), dict):
         found += [
             value for value in attachment.values()
             if isinstance(value, str) and len(value) <= LONGEST
