@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import inspect
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -94,6 +101,91 @@ async def test_a_server_streams_records_and_hydrates(
         assert (await client.get("/api/chats/none")).status_code == 404
         fresh = prompt | {"id": "second"}
         assert (await client.post(f"/api/chats/{chat}", json={"messages": [fresh]})).is_success
+
+
+SLOW = """
+import asyncio, sys
+sys.path.insert(0, {examples!r})
+import fastapi_app
+
+whole = fastapi_app.model
+
+async def model(messages):
+    async for chunk in whole(messages):
+        await asyncio.sleep(0.05)
+        yield chunk
+    # A browser that leaves is noticed when something is sent.
+    for _ in range(100 if messages[-1]["parts"][0]["text"] == "long" else 0):
+        await asyncio.sleep(0.05)
+        yield {{"type": "data-tick", "data": 1}}
+
+fastapi_app.model = model
+app = fastapi_app.app
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["file", "server"])
+def test_a_real_server_with_browsers_that_stay_leave_and_come_back(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    httpx = import_module("httpx")
+    store = str(tmp_path / "host.db") if engine == "file" else (
+        request.getfixturevalue("postgres").database().url)
+    (tmp_path / "slow.py").write_text(SLOW.format(examples=str(DOCS / "examples")))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "HOST_DB": store, "XDG_DATA_HOME": str(tmp_path / "data"),
+                   "PYTHONPATH": str(DOCS.parent)}
+    command = [sys.executable, "-m", "uvicorn", "slow:app", "--port", str(port)]
+
+    @contextlib.contextmanager
+    def running() -> Iterator[Any]:
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                for _ in range(600):
+                    with contextlib.suppress(httpx.ConnectError):
+                        client.get("/api/chats/none")
+                        break
+                    time.sleep(0.05)
+                yield client
+        finally:
+            process.kill()
+            process.wait()
+
+    def sent(name: str, text: str) -> dict[str, Any]:
+        return {"messages": [
+            {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}]}
+
+    with running() as client:
+        chat = f"/api/chats/{client.post('/api/chats').json()['id']}"
+        with client.stream("POST", chat, json=sent("m1", "hello")) as answer:
+            lines = [line for line in answer.iter_lines() if line]
+        assert lines[-1] == "data: [DONE]"
+        with client.stream("POST", chat, json=sent("m2", "long")) as answer:
+            for line in answer.iter_lines():
+                if "data-tick" in line:
+                    break
+            shown = httpx.get(f"{client.base_url}{chat}").json()
+            assert shown[-1]["parts"][0]["text"] == "You said: long"
+        for _ in range(600):
+            answer = client.post(chat, json=sent("m3", "and now?"))
+            if answer.is_success:
+                break
+            assert "recorded" in answer.json()["error"]
+            time.sleep(0.05)
+        assert client.post(chat, json={"messages": []}).status_code == 422
+        assert client.post(chat, json={"messages": [{"role": 5}]}).status_code == 409
+        with client.stream("POST", chat, json=sent("m4", "long")) as answer:
+            next(answer.iter_lines())
+    with running() as client:  # It was killed in the middle.
+        assert client.post(chat, json=sent("m5", "again")).is_success
+        shown = client.get(chat).json()
+    assert [one["id"] for one in shown if one["role"] == "user"] == [
+        "m1", "m2", "m3", "m4", "m5"]
+    assert shown[-1]["parts"][0]["text"] == "You said: again"
 
 
 def test_the_ten_lines(

@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, Field
 
 from backscroll import BackscrollError, NotFound, Recorder, Store, UIMessage
 
@@ -24,6 +25,12 @@ async def model(messages: list[UIMessage]) -> AsyncIterator[dict[str, Any]]:
         yield {"type": "text-delta", "id": "t", "delta": word}
     yield {"type": "text-end", "id": "t"}
     yield {"type": "finish", "finishReason": "stop"}
+
+
+class Sent(BaseModel):
+    """What ``useChat`` sends, of which only the last message is new."""
+
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
 @asynccontextmanager
@@ -55,14 +62,13 @@ async def hydrate(request: Request, chat: str) -> list[Any]:
 
 
 @app.post("/api/chats/{chat}")
-async def send(request: Request, chat: str) -> StreamingResponse:
+async def send(request: Request, chat: str, sent: Sent) -> StreamingResponse:
     store: Store = request.app.state.store
-    body = await request.json()
     # Refused here, before the answer begins, if the chat has a recorder already.
     recorder = await store.recorder(chat)
     try:
         # The whole UIMessage, with the id that the browser gave it.
-        await recorder.add_message(body["messages"][-1])
+        await recorder.add_message(sent.messages[-1])
         messages = await store.messages(chat)
     except BaseException:
         await recorder.close()
@@ -73,9 +79,13 @@ async def send(request: Request, chat: str) -> StreamingResponse:
 
 
 async def events(recorder: Recorder, messages: list[UIMessage]) -> AsyncIterator[str]:
-    """Send each chunk when it is recorded; a browser that leaves ends the recording."""
+    """Send each chunk when it is recorded; a browser that leaves ends the answer."""
     async with recorder:
-        async for chunk in model(messages):
-            await recorder.feed(chunk)
-            yield f"data: {json.dumps(chunk)}\n\n"
+        try:
+            async for chunk in model(messages):
+                await recorder.feed(chunk)
+                yield f"data: {json.dumps(chunk)}\n\n"
+        except BaseException:
+            await recorder.abort("the browser left, or the model failed")
+            raise
     yield "data: [DONE]\n\n"
