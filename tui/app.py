@@ -25,7 +25,8 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
-from store.engine.transactions import explained
+from store.engine.server_url import ServerTrouble
+from store.engine.transactions import explained, is_lost
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.locations import library_path
 from store.system.paths import real_path
@@ -519,6 +520,8 @@ class BackscrollApp(CommandOwner, CommandApp):
     def report(self, summary: str, error: BaseException | None) -> None:
         """Say what went wrong, and keep the whole of it in the log file."""
         path = problems.keep(summary, error)
+        if error is not None and (is_lost(error) or isinstance(error, ServerTrouble)):
+            return  # The top line of each screen says so, and since when.
         words = summary if error is None else f"{summary}: {problems.reason(error)}"
         if path is not None:
             words += f"\nlog: {path}"

@@ -103,6 +103,15 @@ class ShowsRunning(Protocol):
         ...
 
 
+@runtime_checkable
+class ShowsTrouble(Protocol):
+    """A screen above the main one that shows why what it shows may be old."""
+
+    def show_trouble(self, words: str) -> None:
+        """Show the words of the top line, or take them away where there are none."""
+        ...
+
+
 class Host(Terminal, Protocol):
     """The app, as panes, screens and verbs know it."""
 

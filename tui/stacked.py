@@ -10,9 +10,16 @@ from tui.host import Host, host_of
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandPane
 from tui.kit.blocks import Fixed
+from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line
+
+
+class TroubleBar(LineBar):
+    """Says above everything else that what is shown may be old."""
+
+    DEFAULT_CSS = "TroubleBar { dock: top; }"
 
 
 class UpperScreen(CommandPane, Screen[None]):
@@ -22,6 +29,22 @@ class UpperScreen(CommandPane, Screen[None]):
     def host(self) -> Host:
         """The app, as rooms know it."""
         return host_of(self)
+
+    def show_trouble(self, words: str) -> None:
+        """Show above the screen why what it shows may be old; see ``ShowsTrouble``.
+
+        Args:
+            words: Such as "server cannot be reached"; empty where all is well.
+        """
+        bar = next(iter(self.query(TroubleBar)), None)
+        if not words:
+            if bar is not None:
+                bar.remove()
+            return
+        if bar is None:
+            bar = TroubleBar(ground="raised")
+            self.mount(bar)
+        bar.show(Line([(f"{glyphs().failed} {words}", "error bold")]))
 
     def open_in_transcript(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None

@@ -139,6 +139,11 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and primary_code(error) in _LOCKED
 
 
+def is_lost(error: BaseException) -> bool:
+    """Return whether an error says that the connection to a server is gone."""
+    return any(getattr(one, "is_lost", False) for one in (error, error.__cause__))
+
+
 def for_user(error: sqlite3.Error, path: str | Path, *, writing: bool = False) -> Exception:
     """Return the exception to raise instead of a SQLite error.
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from store.engine.database import Database, in_transaction
-from store.engine.transactions import is_busy
+from store.engine.transactions import is_busy, is_lost
 from store.errors import NotFound, Refused, StoreError
 from store.recorder import writing
 from store.recorder.backoff import Backoff
 from store.recorder.procedures import Procedure, drive
-from store.recorder.recording import Recording, is_lost, user_message
+from store.recorder.recording import Recording, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
 from store.system.readable import readable
 

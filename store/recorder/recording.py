@@ -13,6 +13,7 @@ from typing import Any
 
 from store.activity.judgement import activity_of, stored_activity
 from store.engine.database import Database
+from store.engine.transactions import is_lost
 from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
@@ -658,11 +659,6 @@ class Recording:
         used = session.used if session is not None else {}
         message.not_written(batch.message, batch.parts, batch.removed, used)
         self.session.put_back(session)
-
-
-def is_lost(error: BaseException) -> bool:
-    """Return whether an error says that the connection to a server is gone."""
-    return any(getattr(one, "is_lost", False) for one in (error, error.__cause__))
 
 
 def _begin(db: Database, session: writing.NewSession, holder: str) -> bool:

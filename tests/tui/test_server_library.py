@@ -11,8 +11,10 @@ import pytest
 from textual.app import App
 
 from store.config import Settings
+from store.engine.database import in_transaction
 from store.engine.opening import open_target
 from store.errors import Refused
+from store.verbs.marks import rename
 from tests.sources.postgres_server import Database, Server
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk
@@ -22,7 +24,9 @@ from tui.host import Terminal
 from tui.keys.footer import BottomLine
 from tui.live.summary import Summary
 from tui.main.bars import TopLine
+from tui.stacked import TroubleBar
 from tui.state.library import Library
+from tui.stats.screen import StatsScreen
 from tui.verbs.doing import refuse
 
 
@@ -92,18 +96,28 @@ def test_a_reason_keeps_the_letters_of_a_url(reason: str, shown: str) -> None:
 
 
 async def test_a_server_that_is_gone_is_shown_until_it_is_back(
-    postgres: Server, url: str
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = BackscrollApp(Library.open_server(url, "team"), Settings(), poll_ms=20)
     async with app.run_test(size=(160, 40)) as pilot:
         await settled(app, pilot)
         assert "1 session" in line(app, TopLine)
+        toasts = list[str]()
+        monkeypatch.setattr(app, "notify", lambda words, **_: toasts.append(words))
+        await pilot.press("$")
+        await shown(lambda: isinstance(app.screen, StatsScreen) and app.screen.is_mounted)
         await asyncio.to_thread(postgres.stop)
         await shown(lambda: ", trying again, shown as of " in line(app, TopLine))
         assert "server c" in line(app, TopLine)  # "cannot be reached" or "closed the connection"
+        await shown(lambda: "trying again, shown as of " in "".join(
+            bar.render_line(0).text for bar in app.screen.query(TroubleBar)))
         await asyncio.to_thread(postgres.start)
         await shown(lambda: "trying again" not in line(app, TopLine))
+        await shown(lambda: not app.screen.query(TroubleBar))
+        await pilot.press("escape")
         database = await asyncio.to_thread(open_target, url, write=True)
-        Talk(database).session("Since then")
+        session = Talk(database).session("Since then")
+        in_transaction(database, rename, session, "Named", now=NOW)
         await asyncio.to_thread(database.close)
         await shown(lambda: "2 sessions" in line(app, TopLine))
+        assert toasts == []

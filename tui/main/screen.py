@@ -16,7 +16,7 @@ from textual.screen import Screen
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries.listing import ListRow
-from tui.host import FollowsStore, Host, ShowsRunning, WayBack
+from tui.host import FollowsStore, Host, ShowsRunning, ShowsTrouble, WayBack
 from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandOwner, CommandPane
@@ -337,6 +337,9 @@ class MainScreen(CommandPane, Screen[None]):
             # One that is being composed shows the count once it is mounted.
             if isinstance(above, ShowsRunning) and above.is_mounted:
                 above.show_running(self.counter.running)
+            for above in self.app.screen_stack:
+                if isinstance(above, ShowsTrouble) and above.is_mounted:
+                    above.show_trouble(summary.trouble)
 
     def _time_went_by(self) -> None:
         self.show_summary()
