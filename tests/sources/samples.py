@@ -106,5 +106,29 @@ SAMPLES = (
     Sample("chatgpt", "chatgpt/folder", workspace=False),
     Sample("claude-ai", "claude-ai/folder", workspace=False),
 )
+MORE = (
+    Sample("codex", "codex/0.20.0"),
+    Sample("codex", "codex/0.36.0"),
+    Sample("codex", "codex/0.58.0"),
+    Sample("opencode", "opencode/0.5.29"),
+    Sample("kimi", "kimi/0.10.0/sessions"),
+    Sample("kimi", "kimi/2.1.0/sessions"),
+    Sample("chatgpt", "chatgpt/export.zip"),
+    Sample("claude-ai", "claude-ai/data-2026-11-20-10-00-00-batch-0000.zip"),
+    Sample("claude-code", "damaged/nul"),
+    Sample("claude-code", "damaged/glued"),
+    Sample("copilot", "damaged/copilot"),
+    *(
+        Sample(kind, str(root.relative_to(DATA)))
+        for kind, folder in (
+            ("claude-code", ".claude"), ("codex", ".codex"), ("gemini", ".gemini"),
+            ("viben", ".viben"), ("copilot", ".copilot"), ("pi", "sessions"),
+            ("claude-code", "claude"), ("gemini", "17-gemini-hidden-summary"),
+        )
+        for root in sorted((DATA / "cases").rglob(folder))
+        if folder != "sessions" or root.parent.parent.name == "cases"
+    ),
+)  # fmt: skip
+"""Further versions, forms and cases, for the properties that hold for every sample set."""
 FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
 """The one of each kind that is tried where one is enough."""

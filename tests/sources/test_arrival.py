@@ -24,7 +24,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.families import COPIES, FAMILIES
-from tests.sources.samples import SAMPLES, Sample, path_of
+from tests.sources.samples import MORE, SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 pytestmark = pytest.mark.long
@@ -59,7 +59,7 @@ def _name(param: Any) -> str:
     return param.name if isinstance(param, Sample) else f"{param[0]}: {param[1].__name__}"
 
 
-@pytest.fixture(scope="module", params=[*SAMPLES, *FAMILIES, *COPIES], ids=_name)
+@pytest.fixture(scope="module", params=[*SAMPLES, *MORE, *FAMILIES, *COPIES], ids=_name)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("sample")
     param = request.param

@@ -486,6 +486,31 @@ def test_a_copied_prefix_is_told_by_what_it_says(
     assert [said(m) for m in drafts[B].messages[4:]] == ["mine", "re mine"]
 
 
+@pytest.mark.parametrize("context", [
+    ("developer", "<permissions instructions>none</permissions instructions>"),
+    ("user", "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"),
+])  # fmt: skip
+def test_context_that_is_put_in_ends_no_copies(context: tuple[str, str], tmp_path: Path) -> None:
+    """Nor do keys that another version writes beside a text; no count names its thread here."""
+    parent = Lines(A, None)
+    parent.user("one")
+    parent.says("re one")
+    parent.count(100, 100)
+    parent.write(tmp_path)
+    fork = Lines(B, None, START + 9000, forked_from_id=A)
+    role, text = context
+    fork.item("message", role=role, content=[{"type": "input_text", "text": text}])
+    fork.lines += json.loads(json.dumps(parent.lines))
+    fork.lines[-2]["payload"]["content"][0] |= {"annotations": [], "logprobs": []}
+    fork.user("mine")
+    fork.says("re mine")
+    fork.write(tmp_path)
+    drafts, _ = read(tmp_path)
+    copied = [said(m) for m in drafts[B].messages if m.inherited_from is not None]
+    assert copied[-2:] == ["one", "re one"]
+    assert [said(m) for m in drafts[B].messages][-2:] == ["mine", "re mine"]
+
+
 def test_the_owner_of_a_count_ends_the_copies(tmp_path: Path) -> None:
     """What the parent's file says otherwise is still the parent's, as its counts say so."""
     parent = two_turns()

@@ -16,7 +16,9 @@ from typing import Any
 import orjson
 
 from store.sources.base.values import epoch_ms, mapping, string
+from store.sources.codex.items import content_items, message_text
 from store.sources.codex.names import uuid7_ms
+from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line, Rollout
 
 Resolve = Callable[[str], Rollout | None]
@@ -28,6 +30,8 @@ COPIED_WITHIN_MS = 5
 
 CONTENT = ("response_item", "compacted", "inter_agent_communication", "agent_message")
 """Types of lines that hold what was said."""
+_BESIDE = ("annotations", "logprobs")
+"""Keys of a text that only some versions write."""
 _EVENT_FACTS = ("turn_id", "message", "text", "num_turns", "call_id", "last_agent_message")
 """What tells one event from others of its kind."""
 
@@ -113,7 +117,7 @@ class _Originals:
         self._content = [0]
         for place, line in enumerate(lines):
             self._places.setdefault(_words(line), []).append(place)
-            self._content.append(self._content[-1] + (line.type in CONTENT))
+            self._content.append(self._content[-1] + _speaks(line))
 
     def find(self, line: Line, start: int) -> int | None:
         """Return the place of the next line that says the same; None where there is none.
@@ -142,7 +146,7 @@ def _matched(rollout: Rollout, lines: Sequence[Line]) -> list[Line]:
         if at is not None:
             original, start, copied = originals.lines[at], at + 1, place + 1
             line = replace(line, place=original.place, at=min(original.at, line.at))
-        elif line.type in CONTENT and place > last_counted:
+        elif _speaks(line) and place > last_counted:
             break
         found.append(line)
     return found[: max(copied, last_counted + 1)]
@@ -188,7 +192,11 @@ def _words(line: Line) -> bytes:
 def _item_words(line: Line) -> Any:
     payload = line.payload
     if line.kind == "message":
-        return [payload.get("role"), payload.get("content")]
+        items = [
+            {key: value for key, value in item.items() if key not in _BESIDE}
+            for item in content_items(payload)
+        ]
+        return [payload.get("role"), items]
     if line.kind == "reasoning":
         return payload.get("encrypted_content") or payload.get("summary")
     if line.kind.endswith("_call"):
@@ -197,6 +205,16 @@ def _item_words(line: Line) -> Any:
     if line.kind.endswith("_output"):
         return [payload.get("call_id"), payload.get("output")]
     return {key: value for key, value in payload.items() if key != "id"}
+
+
+def _speaks(line: Line) -> bool:
+    """Return whether a line holds what was said, not context that the program puts in again."""
+    if line.type != "response_item" or line.kind != "message":
+        return line.type in CONTENT
+    if line.payload.get("role") in ("developer", "system"):
+        return False
+    text = message_text(line.payload)
+    return line.payload.get("role") != "user" or origin_of(line, text)[0] != "meta"
 
 
 def _has_id(line: Line) -> bool:

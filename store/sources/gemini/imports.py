@@ -82,7 +82,7 @@ def original_of(
     if not _is_imported(paths, history):
         there = heads.beginning_with(project, turns[0].id)
         gone = _gone(library, turns[0].id, {*(head.session_id for head in there), session_id})
-        elder = min([*there, *(head for head in gone if head.path == project)], default=None)
+        elder = _eldest([*there, *(head for head in gone if head.path == project)])
         if elder is None or elder.session_id == session_id:
             return None
         return _original(elder, turns, library)
@@ -97,8 +97,13 @@ def original_of(
             at = started[1].decode("utf-8", "replace") if started else ""
             copies.append(Head(at, path, found[1].decode("utf-8", "replace"), turns[0].id))
     gone = _gone(library, turns[0].id, {*(head.session_id for head in copies), session_id})
-    elder = min([*copies, *gone], default=None)
+    elder = _eldest([*copies, *gone])
     return None if elder is None else _original(elder, turns, library)
+
+
+def _eldest(heads: list[Head]) -> Head | None:
+    """Return the head that began first; of two that did, the same one when its file is gone."""
+    return min(heads, key=lambda head: (head.started, head.session_id), default=None)
 
 
 def shared_facts(project: str, session_id: str, started: str, history: History) -> Iterator[Fact]:
