@@ -461,10 +461,13 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         "(SELECT n.id FROM chat_messages n WHERE n.session_id = ids.value AND {condition}"
         " ORDER BY n.created_at DESC, n.id DESC LIMIT 1)"
     )
+    of_session = db.form.of_session
     last_part = (
-        "p.id = (SELECT l.id FROM chat_parts l"
-        ' WHERE l.message_id = m.id ORDER BY l."index" DESC LIMIT 1)'
+        f"p.id = (SELECT l.id FROM chat_parts l WHERE l.message_id = m.id"
+        f"""{of_session('l', 'm.session_id')} ORDER BY l."index" DESC LIMIT 1)"""
+        f"{of_session('p', 'm.session_id')}"
     )
+    in_it, queued_in_it = of_session("p", "ids.value"), of_session("q", "ids.value")
     any_newest = newest.format(condition="TRUE")
     shown = newest.format(condition=db.form.shown("n"))
     answer = newest.format(condition=f"n.role = 'assistant' AND {db.form.shown('n')}")
@@ -472,18 +475,19 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         f"SELECT value, tool_state, type, updated_at FROM (SELECT ids.value, p.tool_state, p.type,"
         " p.updated_at, row_number() OVER (PARTITION BY ids.value"
         f' ORDER BY {_URGENCY}, p."index") AS place FROM {given}'
-        f"{db.sql.found('chat_parts', 'p', f'p.message_id = {answer}')}"
+        f"{db.sql.found('chat_parts', 'p', f'p.message_id = {answer}{in_it}')}"
         f" WHERE p.tool_state IN ({_OPEN_CALLS})) c WHERE place = 1"
     )
     queued = (
         f"SELECT ids.value FROM {given}"
-        f"{db.sql.found('chat_messages', 'q', f'q.id = {any_newest}')}"
+        f"{db.sql.found('chat_messages', 'q', f'q.id = {any_newest}{queued_in_it}')}"
         f" WHERE {db.form.queued('q')}"
     )
     waiting = {key for (key,) in db.connection.execute(queued, {"1": ids})}
     last = (
         f"SELECT ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
-        f" FROM {given}{db.sql.found('chat_messages', 'm', f'm.id = {shown}')}"
+        f" FROM {given}"
+        f"{db.sql.found('chat_messages', 'm', f'm.id = {shown}' + of_session('m', 'ids.value'))}"
         f"{db.sql.found('chat_parts', 'p', last_part)}"
     )
     ends = {

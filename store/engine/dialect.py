@@ -45,6 +45,14 @@ class Dialect:
         """
         return f" JOIN {table} {name} ON {condition}"
 
+    def usual(self, condition: str) -> str:
+        """Return a condition that many rows meet, so that an index is walked until one is found.
+
+        Args:
+            condition: The condition, never NULL.
+        """
+        return condition
+
     # JSON in columns. A column is named with its table: ``s.metadata_json``.
 
     def fact(self, column: str, path: str) -> str:

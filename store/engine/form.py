@@ -71,18 +71,19 @@ class Form(NamedTuple):
         """Return the same as ``fact``, for a key that few rows have."""
         return self.sql.rare_fact(f"{table}.metadata_json", path)
 
-    def same_session(self, part: str, message: str) -> str:
-        """Return a further condition of a join of parts to their message, for partitions.
+    def of_session(self, table: str, session_id: str) -> str:
+        """Return a further condition for rows that are named by the id of their message.
 
-        It is empty where the tables are another program's, or in a file.
+        With it a server reads one partition. It is empty where the tables are another
+        program's, or in a file, whose index of messages knows no session.
 
         Args:
-            part: The name of ``chat_parts`` in the statement.
-            message: The name of ``chat_messages``.
+            table: The name of ``chat_messages`` or ``chat_parts`` in the statement.
+            session_id: An expression for the session that the rows are of anyway.
         """
         if self.name != "own" or not self.sql.partitions:
             return ""
-        return f" AND {part}.session_id = {message}.session_id"
+        return f" AND {table}.session_id = {session_id}"
 
     def title(self, table: str) -> str:
         """Return the SQL expression for a session's title (NULL when unset).
@@ -139,7 +140,7 @@ class Form(NamedTuple):
 
     def shown(self, table: str) -> str:
         """Return the SQL condition for a message of the visible transcript."""
-        return (
+        return self.sql.usual(
             f"({self.hidden_at(table)} IS NULL AND NOT {self.queued(table)}"
             f" AND NOT {self.cancelled(table)})"
         )

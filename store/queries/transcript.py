@@ -157,7 +157,8 @@ def outline_range(
         " p.tool_state"
         f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
-        ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
+        f" LEFT JOIN chat_parts p ON p.message_id = o.id{db.form.of_session('p', '$1')}"
+        ' ORDER BY o.created_at, o.id, p."index"',
         values,
     ).fetchall()]
 

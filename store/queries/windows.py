@@ -252,7 +252,7 @@ def _side_on_server(db: Database, number: int, side: _Side, *, is_beyond: bool) 
         f"(SELECT {number}, m.*, {PART_COLUMNS} FROM (SELECT {_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order}"
         f" LIMIT {limit}) m LEFT JOIN LATERAL (SELECT q.* FROM chat_parts q"
-        f" WHERE q.message_id = m.id{db.form.same_session('q', 'm')}"
+        f" WHERE q.message_id = m.id{db.form.of_session('q', 'm.session_id')}"
         f' ORDER BY q."index" {order} LIMIT {limit}) p ON TRUE'
         f' ORDER BY m.created_at {order}, m.id {order}, p."index" {order} LIMIT {limit})'
     )
