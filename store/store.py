@@ -186,6 +186,8 @@ class Store(AsyncDatabase):
         await _imported("store.recorder.creating")
         from store.recorder.creating import Wanted, create
 
+        if not isinstance(permissions, Iterable | None):
+            raise Invalid("permissions must be a list of rules")
         wanted = Wanted(
             agent, model, parent=self._name(parent), parent_message=parent_message,
             tool_call=tool_call, permissions=tuple(permissions or ()), metadata=metadata,
@@ -279,7 +281,7 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: The session has a recorder, here or in another process.
         """
-        return Opening(self._recorder(self._name(session), policy, sdk, problem, unknown))
+        return Opening(self._recorder(self._of(session), policy, sdk, problem, unknown))
 
     async def _recorder(
         self, session: str, policy: SavePolicy | None, sdk: SdkVersion,
@@ -573,9 +575,12 @@ class Store(AsyncDatabase):
             await self._searcher.close()
 
     def _name(self, session: Any) -> Any:
+        return None if session is None else self._of(session)
+
+    def _of(self, session: str | Session) -> str:
         from store.models import session_id_of
 
-        return None if session is None else session_id_of(session)
+        return session_id_of(session)
 
 
 async def _imported(*modules: str) -> None:

@@ -217,6 +217,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
+        _require_texts(message_id=message_id)
         return await self._alone(lambda: self._run(self._recording.fire(message_id)))
 
     async def cancel(self, message_id: str | None = None) -> str:
@@ -232,6 +233,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
+        _require_texts(message_id=message_id)
         return await self._alone(lambda: self._run(self._recording.cancel(message_id)))
 
     async def abort(self, reason: str | None = None) -> None:
@@ -240,6 +242,7 @@ class Recorder:
         Texts end as far as they came, open calls as interrupted. Nothing happens between
         two messages.
         """
+        _require_texts(reason=reason)
         chunk: Chunk = {"type": "abort"} if reason is None else {"type": "abort", "reason": reason}
 
         async def work() -> None:
@@ -338,6 +341,7 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
+        _require_texts(message_id=message_id, approval_id=approval_id, reason=reason)
         return await self._alone(lambda: self._run(
             self._recording.respond_approval(message_id, approval_id, approved, reason)))
 
@@ -356,6 +360,8 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
+        _require_texts(message_id=message_id, tool_call_id=tool_call_id,
+                       error_text=error_text)
         return await self._alone(lambda: self._run(
             self._recording.set_tool_output(message_id, tool_call_id, output, error_text)))
 
@@ -503,3 +509,14 @@ class Recorder:
                     operation = procedure.send(result)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
+
+
+def _require_texts(**values: object) -> None:
+    """Raise unless each value is a text or None.
+
+    Raises:
+        Invalid: One is something else; the message names it.
+    """
+    for name, value in values.items():
+        if not isinstance(value, str | None):
+            raise Invalid(f"{name} must be a text, not {type(value).__name__}")

@@ -176,6 +176,8 @@ class Recording:
         Raises:
             Refused: The session has a message of this id already, or it is no message.
         """
+        if not isinstance(given, dict):
+            raise Refused("a message must be an object with a role and parts")
         parts, metadata = given.get("parts"), given.get("metadata")
         if not isinstance(given.get("role"), str) or not isinstance(parts, list):
             raise Refused("a message must be an object with a role and parts")

@@ -414,3 +414,27 @@ async def test_a_prompt_of_another_type_is_refused(given: Any, tmp_path: Path) -
             await recorder.user_message("fine", metadata={"n": {(1, 2): {3}}})
         (message,) = await store.messages(session)
         assert message["metadata"]["n"] == {"(1, 2)": "{3}"}
+
+
+@pytest.mark.parametrize("odd", [5, 1.5, True, b"x", [], {}, float("nan"), {"a": object()}])
+async def test_what_is_no_text_is_refused_by_every_call_of_a_recorder(
+    odd: Any, tmp_path: Path
+) -> None:
+    async with Store.open(tmp_path / "host.db", create=True) as store:
+        session = await store.create_session("a")
+        async with store.recorder(session) as recorder:
+            for call in (
+                recorder.fire(odd), recorder.cancel(odd), recorder.abort(odd),
+                recorder.respond_approval(odd, "a", True), recorder.add_message(odd),
+                recorder.respond_approval("m", odd, True), recorder.set_tool_output(odd, "c", 1),
+                recorder.set_tool_output("m", odd, 1), recorder.set_tool_output("m", "c", 1, odd),
+            ):
+                with pytest.raises(BackscrollError):
+                    await call
+        given: Any
+        for given in (None, odd):
+            with pytest.raises(Invalid, match="a session is"):
+                await store.recorder(given)
+        given = odd or 5
+        with pytest.raises(Invalid):
+            await store.create_session("a", permissions=given)
