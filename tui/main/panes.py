@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.containers import Horizontal
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
@@ -52,6 +53,12 @@ def lines_of(widget: Widget, crop: Region, *, different: int) -> list[Strip]:
     if crop.x or crop.width != widget.size.width:
         strips = [strip.crop(crop.x, crop.right) for strip in strips]
     return strips
+
+
+class PaneRow(Horizontal):
+    """Has the panes beside each other."""
+
+    BLANK = True  # Covered by the panes: Textual would draw each of its lines beneath them.
 
 
 class PaneSlot(Widget):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.screen import Screen
 
 from store.engine.changes import Moved
@@ -28,7 +27,7 @@ from tui.main.bars import Headline, TopLine
 from tui.main.first_frame import lines_of_list
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
-from tui.main.panes import Panes, PaneSlot, Splitter
+from tui.main.panes import PaneRow, Panes, PaneSlot, Splitter
 from tui.main.places import PlaceKeeper
 from tui.messages import (
     InspectRequested,
@@ -75,6 +74,7 @@ class MainScreen(CommandPane, Screen[None]):
     """
 
     SCOPE = "main"
+    BLANK = True  # Covered by what is on it, as in PaneRow.
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     MainScreen { background: $background; }
@@ -119,7 +119,7 @@ class MainScreen(CommandPane, Screen[None]):
         yield TopLine()
         if self.library.headline:
             yield Headline(one_line(self.library.headline))
-        with Horizontal(id="panes"):
+        with PaneRow(id="panes"):
             yield self.sessions
             yield Splitter("sessions")
             yield self.panes.widgets["transcript"]

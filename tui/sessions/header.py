@@ -140,6 +140,7 @@ class ListHeader(Widget):
         filter: What the filter is typed into; None until it is loaded.
     """
 
+    BLANK = True  # Covered by its parts.
     DEFAULT_CSS = """
     ListHeader { height: auto; background: $surface; layout: vertical; }
     ListHeader > Horizontal { height: 1; }

@@ -82,6 +82,7 @@ class SessionsPane(CommandPane, Vertical):
     """
 
     SCOPE = "list"
+    BLANK = True  # Covered by header and list.
     DEFAULT_CSS = "SessionsPane { background: $surface; height: 1fr; }"
     view: SessionList
     filter: ListFilter
