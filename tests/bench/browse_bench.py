@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import app
+from tests.bench.kept import with_sidecars
 from tests.bench.long_session import SMALL_PARTS, first_words, last_words, long_store
 from tests.bench.many_sessions import active, list_store, shown_number, title_start
 from tests.bench.report import Limits, Line, p95
@@ -176,8 +177,8 @@ def key_times(
     """
     with contextlib.ExitStack() as stack:
         shown = [
-            (size, stack.enter_context(app.running(list_store(size), SPOKEN, _tally(size))))
-            for size in sizes
+            (size, stack.enter_context(app.running(store, SPOKEN, _tally(size))))
+            for size, store in [(size, with_sidecars(list_store(size))) for size in sizes]
         ]
         found: dict[int, list[float]] = {size: [] for size in sizes}
         spent: dict[int, list[float]] = {size: [] for size in sizes}
@@ -252,7 +253,8 @@ def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
         rounds: How often each is opened.
     """
     found: dict[int, list[float]] = {parts: [], SMALL_PARTS: []}
-    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
+    store = with_sidecars(long_store(parts))
+    with app.running(store, last_words(SMALL_PARTS)) as terminal:
         for _ in range(rounds + 1):
             for size, key in ((parts, app.DOWN), (SMALL_PARTS, app.UP)):
                 terminal.send(app.TO_LIST)
@@ -269,21 +271,35 @@ def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
 # -- paging, and memory after it
 
 
-def page_times(parts: int, paged: int) -> list[float]:
-    """Return the seconds of each page down from the start of a long session.
+def page_times(
+    sizes: Sequence[int], paged: int
+) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
+    """Page down from the start of long sessions that are open side by side, in turn.
 
     Args:
-        parts: Of the session.
-        paged: How many pages.
+        sizes: How many parts each has.
+        paged: How many pages of each.
+
+    Returns:
+        The seconds of each page, and its CPU seconds, by size.
     """
-    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
-        _open_long(terminal, parts)
-        watch = PageWatch(terminal)
-        times = []
-        for _ in range(paged):
-            times.append(watch.turn(app.PAGE_DOWN))
-            terminal.rest(KEY_PAUSE_S)
-    return times
+    found: dict[int, list[float]] = {size: [] for size in sizes}
+    spent: dict[int, list[float]] = {size: [] for size in sizes}
+    stores = [with_sidecars(long_store(size)) for size in sizes]
+    with contextlib.ExitStack() as stack:
+        shown = []
+        for size, store in zip(sizes, stores, strict=True):
+            terminal = stack.enter_context(app.running(store, last_words(SMALL_PARTS)))
+            _open_long(terminal, size)
+            shown.append((size, terminal, PageWatch(terminal)))
+        for number in range(paged):
+            first = number % len(shown)
+            for size, terminal, watch in shown[first:] + shown[:first]:
+                before = exact_cpu_seconds(terminal.process.pid)
+                found[size].append(watch.turn(app.PAGE_DOWN))
+                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+                terminal.rest(KEY_PAUSE_S)
+    return found, spent
 
 
 def _open_long(terminal: Terminal, parts: int) -> None:

@@ -14,12 +14,13 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
 from tests.bench.browse_bench import cpu_seconds
+from tests.bench.kept import with_sidecars
 from tests.bench.long_session import (
     LAST_MESSAGE,
     PARTS_PER_MESSAGE,
@@ -61,17 +62,44 @@ def live(quick: bool) -> list[Line]:
     return lines
 
 
-def commit_times(parts: int, commits: int) -> list[float]:
-    """Return the seconds of each commit to its text on the screen, in a store of ours.
+def commit_times(sizes: Sequence[int], commits: int) -> dict[int, list[float]]:
+    """Add parts to long sessions that are open side by side, in turn.
+
+    They are added to the kept stores, whose search index is whole, and taken out again.
 
     Args:
-        parts: Of the session that is open.
-        commits: How many parts are added.
+        sizes: How many parts each session has.
+        commits: How many parts are added to each.
+
+    Returns:
+        The seconds of each commit to its text on the screen, by size.
     """
-    with _opened(parts, own=True) as (connection, terminal):
-        return _watch(connection, terminal, commits, own=True)
+    found: dict[int, list[float]] = {size: [] for size in sizes}
+    stores = [with_sidecars(long_store(size)) for size in sizes]
+    with contextlib.ExitStack() as stack:
+        shown = [
+            (size, *stack.enter_context(_watched(store, size)))
+            for size, store in zip(sizes, stores, strict=True)
+        ]
+        for _, writer, _ in shown:
+            stack.callback(_take_out, writer)
+        chance = random.Random(11)
+        for number in range(commits):
+            first = number % len(shown)
+            for size, writer, terminal in shown[first:] + shown[:first]:
+                found[size].append(_seen(writer, terminal, chance, number, own=True))
+    return found
 
 
+def _take_out(writer: sqlite3.Connection) -> None:
+    """Remove the parts that were added to a session."""
+    now = time.time_ns() // 1_000_000
+    writer.execute(_REMOVE)
+    writer.execute(_CHANGED, (SESSION, LAST_MESSAGE, now))
+
+
+_REMOVE = "DELETE FROM chat_parts WHERE id >= 'prt_live' AND id < 'prt_livf'"
+_CHANGED = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 _KIND = {True: "our store", False: "a host's file"}
 
 
@@ -84,10 +112,16 @@ def _opened(parts: int, *, own: bool) -> Iterator[tuple[sqlite3.Connection, Term
         shutil.copyfile(kept, store)
         if not own:
             _take_away_what_is_ours(store)
-        writer = sqlite3.connect(store, isolation_level=None, timeout=5)
-        stack.callback(writer.close)
+        yield stack.enter_context(_watched(store, parts))
+
+
+@contextlib.contextmanager
+def _watched(store: Path, parts: int) -> Iterator[tuple[sqlite3.Connection, Terminal]]:
+    """Give a connection that writes to a store, and the browser with its long session open."""
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None, timeout=5)) as writer:
         writer.execute("PRAGMA synchronous = NORMAL")
         writer.execute("UPDATE chat_sessions SET agent = agent")
+        writer.execute(_REMOVE)  # What a run that was killed has left.
         with app.running(store, last_words(SMALL_PARTS), poll_ms=POLL_MS) as terminal:
             terminal.send(app.DOWN)
             terminal.until(f"{parts} parts".encode())
@@ -126,14 +160,27 @@ def _watch(
     connection: sqlite3.Connection, terminal: Terminal, commits: int, *, own: bool
 ) -> list[float]:
     chance = random.Random(11)
-    times = []
-    for number in range(commits):
-        terminal.rest(chance.uniform(*GAP_S))
-        terminal.send(b"")
-        words = f"Live-{number:04d}"
-        committed = _commit(connection, number, words, own=own)
-        times.append(terminal.until(words.encode(), frame=True) - committed)
-    return times
+    return [_seen(connection, terminal, chance, number, own=own) for number in range(commits)]
+
+
+def _seen(
+    connection: sqlite3.Connection, terminal: Terminal, chance: random.Random, number: int, *,
+    own: bool,
+) -> float:
+    """Add a part after a random time; return the seconds to its text on the screen.
+
+    Args:
+        connection: Writes to the store.
+        terminal: Shows the session.
+        chance: Says how long to wait.
+        number: Of the part.
+        own: Whether the store is a library of ours.
+    """
+    terminal.rest(chance.uniform(*GAP_S))
+    terminal.send(b"")
+    words = f"Live-{number:04d}"
+    committed = _commit(connection, number, words, own=own)
+    return terminal.until(words.encode(), frame=True) - committed
 
 
 def _commit(connection: sqlite3.Connection, number: int, words: str, *, own: bool) -> float:
@@ -148,9 +195,6 @@ def _commit(connection: sqlite3.Connection, number: int, words: str, *, own: boo
         ),
     )  # fmt: skip
     if own:
-        connection.execute(
-            "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)",
-            (SESSION, LAST_MESSAGE, now),
-        )
+        connection.execute(_CHANGED, (SESSION, LAST_MESSAGE, now))
     connection.execute("COMMIT")
     return time.perf_counter()

@@ -42,7 +42,8 @@ def scale(quick: bool) -> list[Line]:
 
 
 def _compared(
-    what: str, unit: str, figures: Mapping[int, float], *, of: str, limits: Limits = WITHIN
+    what: str, unit: str, figures: Mapping[int, float], *, of: str, limits: Limits = WITHIN,
+    cpu_ms: Mapping[int, float] | None = None,
 ) -> list[Line]:
     """Return a line for each size but the smallest, which is the floor.
 
@@ -52,37 +53,41 @@ def _compared(
         figures: By size.
         of: What the sizes count.
         limits: What the figure may be, beside that of the smallest size.
+        cpu_ms: CPU times by size, where they were taken; for ``details``.
     """
     smallest = min(figures)
+    details: dict[str, object] = {"by_size": {str(one): value for one, value in figures.items()}}
+    if cpu_ms is not None:
+        details["cpu_ms"] = {str(one): value for one, value in cpu_ms.items()}
     return [
         Line("scale", f"{what}, {size:,} {of} beside {smallest:,}", figure, unit,
-             figures[smallest], limits, {str(one): value for one, value in figures.items()})
+             figures[smallest], limits, details)
         for size, figure in sorted(figures.items()) if size != smallest
     ]  # fmt: skip
 
 
-def _median_ms(seconds: Sequence[float]) -> float:
-    return statistics.median(seconds) * 1_000
+def _medians_ms(seconds: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    return {size: statistics.median(times) * 1_000 for size, times in seconds.items()}
 
 
 def _lists(quick: bool) -> list[Line]:
     sizes = (5_000, 1_000) if quick else (1_000_000, 100_000, 1_000)
-    found, _ = key_times(sizes, 5 if quick else 100)
-    figures = {size: _median_ms(times) for size, times in found.items()}
-    return _compared("key down in the list", "ms", figures, of="sessions")
+    found, spent = key_times(sizes, 5 if quick else 100)
+    return _compared("key down in the list", "ms", _medians_ms(found), of="sessions",
+                     cpu_ms=_medians_ms(spent))
 
 
 def _sessions(quick: bool) -> list[Line]:
     sizes = (2_000, 4_000) if quick else (10_000, 100_000, 1_000_000)
-    lines, paged, came = [], dict[int, float](), dict[int, float]()
+    lines = []
     for parts in sizes:
         opened = open_times(parts, 2 if quick else 15)
-        figures = {size: _median_ms(times) for size, times in opened.items()}
-        lines += _compared("Enter to the transcript", "ms", figures, of="parts")
-        paged[parts] = _median_ms(page_times(parts, 5 if quick else 150))
-        came[parts] = _median_ms(commit_times(parts, 2 if quick else 25))
-    lines += _compared("page down", "ms", paged, of="parts")
-    return lines + _compared("commit to screen", "ms", came, of="parts")
+        lines += _compared("Enter to the transcript", "ms", _medians_ms(opened), of="parts")
+    paged, spent = page_times(sizes, 5 if quick else 150)
+    lines += _compared("page down", "ms", _medians_ms(paged), of="parts",
+                       cpu_ms=_medians_ms(spent))
+    came = commit_times(sizes, 2 if quick else 25)
+    return lines + _compared("commit to screen", "ms", _medians_ms(came), of="parts")
 
 
 def _searches(quick: bool) -> list[Line]:
@@ -107,10 +112,14 @@ def _searches(quick: bool) -> list[Line]:
 
 
 def _sources(quick: bool) -> list[Line]:
-    """Sync places that have nothing new, all in one library: the same number of files."""
+    """Sync places that have nothing new, all in one library: the same number of files.
+
+    Each place is looked through anew, so what is compared is what one more of them takes.
+    """
     files = 20 if quick else 200
+    few, some, many = (1, 2, 5) if quick else (1, 10, 100)
     figures = {}
-    for count in (1, 5) if quick else (1, 10, 100):
+    for count in (few, some, many):
         with tempfile.TemporaryDirectory() as folder:
             roots = [Path(folder) / f"place{number}" for number in range(count)]
             for number, root in enumerate(roots):
@@ -118,8 +127,15 @@ def _sources(quick: bool) -> list[Line]:
             _sync(folder, roots)
             again = [_sync(folder, roots) for _ in range(1 if quick else 15)]
         figures[count] = statistics.median(again) * 1_000
-    what = f"sync of {files} files, nothing new"
-    return _compared(what, "ms", figures, of="places", limits=Limits())
+    each = {
+        count: max(figures[count] - figures[few], 0.0) / (count - few) for count in (some, many)
+    }
+    return [
+        Line("scale", f"sync of {files} files in {few} place, nothing new", figures[few], "ms",
+             limits=Limits(value=100), details={str(count): ms for count, ms in figures.items()}),
+        Line("scale", f"the same in {many} places, for each further one beside {some} places",
+             each[many], "ms", each[some], WITHIN),
+    ]  # fmt: skip
 
 
 def _sync(folder: str, roots: Sequence[Path]) -> float:
@@ -153,7 +169,7 @@ def _growing(quick: bool) -> list[Line]:
     what = f"{few} sessions that grow by a line a second each"
     lines = [
         Line("scale", f"CPU of the browser, {what}", spent.app[0], "%", limits=Limits(value=5),
-             details={"at_4_lines": spent.app[1]})
+             details={"at_4_lines": spent.app[1], "kb_a_second": written})
     ]  # fmt: skip
     for who, shares in (("watcher", spent.watcher), ("upkeep", spent.upkeep)):
         once, more = (share / size for share, size in zip(shares, written, strict=True))
