@@ -69,6 +69,7 @@ class Turn:
         hidden: Whether a rewind hid its prompt.
         copied: Whether it came with a fork from the parent.
         task: The task that it belongs to, where its agent has tasks.
+        task_number: The number of that task in the session, 0 where the agent has none.
         favorite: Whether it is one of the agent's favourites.
     """
 
@@ -85,6 +86,7 @@ class Turn:
     hidden: bool = False
     copied: bool = False
     task: str = ""
+    task_number: int = 0
     favorite: bool = False
 
     @property
@@ -186,7 +188,7 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
         session_id: The session's id.
         prices: Of models, for answers whose agent tells no cost; None estimates nothing.
     """
-    found, totals = Timeline(), RunningTotals()
+    found, totals, tasks = Timeline(), RunningTotals(), _task_numbers(db, session_id)
     shared = shared_answers(db, [session_id])
     for message_id, role, hidden_at, at, metadata in messages_of(db, session_id):
         if isinstance(metadata.get("queued_at"), int | float):
@@ -201,6 +203,7 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
             own = as_dict(metadata.get("backscroll"))
             task = own.get("task_id")
             found.turns[-1].task = task if isinstance(task, str) else ""
+            found.turns[-1].task_number = tasks.get(found.turns[-1].task, 0)
             found.turns[-1].favorite = own.get("favorite") is True
         turn = found.turn_of[message_id] = found.turns[-1]
         turn.messages += 1
@@ -216,6 +219,16 @@ def timeline(db: Database, session_id: str, prices: PriceTable | None = None) ->
         found.noted = sum(cost.usd for cost in costs)
     _read_prompts(db, found.turns)
     return found
+
+
+def _task_numbers(db: Database, session_id: str) -> dict[str, int]:
+    """Return the numbers of the tasks that the agent keeps with a session, by their ids."""
+    row = sessions.get(db, session_id)
+    tasks = as_dict(decoded(row.metadata_json).get("backscroll") if row else {}).get("tasks")
+    return {
+        task["id"]: place if isinstance(place, int) else 0
+        for task in map(as_dict, tasks if isinstance(tasks, list) else [])
+        if isinstance(task.get("id"), str) for place in [task.get("task_index")]}
 
 
 def messages_of(

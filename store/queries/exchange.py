@@ -33,7 +33,7 @@ class Sent:
         box: Where it is, as seen from the session that was asked for.
         sender: The name of who sent it, or its id where the store does not know it.
         recipient: The same of whom it was for.
-        words: How it begins.
+        words: How it begins; of a call the name of the tool.
     """
 
     session_id: str
@@ -123,13 +123,14 @@ def _beginnings(db: Database, ids: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     given = db.sql.texts("$1", "given")
     for start in range(0, len(ids), _IDS_PER_QUERY):
-        for message, kind, words in db.connection.execute(
-            f"SELECT p.message_id, p.type, substr({db.sql.fact('p.data_json', 'text')}, 1, {WORDS})"
+        for message, kind, words, tool in db.connection.execute(
+            f"SELECT p.message_id, p.type, substr({db.sql.fact('p.data_json', 'text')},"
+            f" 1, {WORDS}), {db.sql.rare_fact('p.data_json', 'toolName')}"
             f" FROM chat_parts p WHERE p.message_id IN (SELECT value FROM {given})"
             ' ORDER BY p.message_id, p."index"', {"1": array_of(ids[start:start + _IDS_PER_QUERY])},
         ):
-            said = text(words) or text(kind) or ""
-            found.setdefault(message, said)
+            name = (text(kind) or "").removeprefix("tool-")
+            found.setdefault(message, text(words) or text(tool) or name)
     return found
 
 

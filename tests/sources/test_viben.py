@@ -147,6 +147,7 @@ def test_favourites_are_stars_and_tasks_select_messages(viben: Path, tmp_path: P
     assert name == MIXED and found in ids
     (turn,) = timeline(db, found).turns
     assert (turn.task, turn.favorite) == ("task_1708771800000_abc123", True)
+    assert turn.task_number == 1
     for words in ("task:other", "channel:abc123", "-task:abc123 role:user id:" + found):
         steps = sessions_with_hits(db, parse(words, now=0), None)
         assert [step for step in steps if step is not None][-1].ids == set()

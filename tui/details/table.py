@@ -162,7 +162,9 @@ def _prompt_runs(turn: Turn, look: str) -> list[Run]:
     if turn.favorite:
         mark.append((f"{glyphs().star} ", "tool"))
     if turn.task:
-        mark.append((f"{one_line(turn.task, TASK)}  ", "faint"))
+        # Ids of tasks begin alike.
+        named = f"task {turn.task_number:,}" if turn.task_number else one_line(turn.task, TASK)
+        mark.append((f"{named}  ", "faint"))
     if not turn.number and not turn.hidden:
         return [*mark, ("before the first prompt", "faint italic")]
     return [*mark, (one_line(turn.prompt), look)]
@@ -180,7 +182,8 @@ def turn_line(turn: Turn, width: int) -> Line:
     runs += tool_runs(turn, True)
     told = count_of(turn.messages, "message")
     if turn.task:
-        told = f"task {one_line(turn.task, 40)}  {told}"
+        number = f"{turn.task_number:,}  " if turn.task_number else ""
+        told = f"task {number}{one_line(turn.task, 40)}  {told}"
     models = "  ".join(one_line(model.rpartition("/")[2], 40) for model in turn.models)
     return Line(cut(runs, max(10, width - len(told) - len(models) - 5)),
                 ((f"{models}  ", "muted"), (told, "faint")))
