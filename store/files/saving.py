@@ -57,6 +57,17 @@ def _cut(name: str, most: int) -> str:
     return name.strip(" ").encode("utf-8", "replace")[:most].decode("utf-8", "ignore").strip(" ")
 
 
+def _free(parts: tuple[str, ...], taken: set[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names of a path, with a number behind the last where the path is taken."""
+    *folders, stem = parts
+    number = 2
+    while parts in taken:
+        ending = f"-{number}"
+        parts = (*folders, _cut(stem, LONGEST_NAME - len(ending)) + ending)
+        number += 1
+    return parts
+
+
 def _is_safe(name: str) -> bool:
     return name not in _NO_NAMES and not _SEPARATORS.search(name) and _safe_name(name) == name
 
@@ -72,22 +83,27 @@ class Folder:
         """
         made_folder(expanded(folder))
         self.path = real_path(expanded(folder))
-        self._taken: dict[tuple[str, ...], str] = {}
+        self._places: dict[str, tuple[str, ...]] = {}
+        self._folders: set[tuple[str, ...]] = set()
 
     def place(self, path: str, shown: str) -> tuple[str, ...]:
-        """Return the names below the folder for a session's file, each time other ones.
+        """Return the names below the folder for a session's file, for each file other ones.
+
+        What was a file in the session, and a folder at another time, is there as both.
 
         Args:
             path: The file, as in ``FileRow.key``.
             shown: Its path from the session's folder on.
         """
-        parts = safe_parts(shown)
-        stem, number = parts[-1], 2
-        while self._taken.setdefault(parts, path) != path:
-            ending = f"-{number}"
-            parts = (*parts[:-1], _cut(stem, LONGEST_NAME - len(ending)) + ending)
-            number += 1
-        return parts
+        if path not in self._places:
+            *folders, name = safe_parts(shown)
+            parts: tuple[str, ...] = ()
+            files = set(self._places.values())
+            for folder in folders:
+                parts = _free((*parts, folder), files)
+                self._folders.add(parts)
+            self._places[path] = _free((*parts, name), files | self._folders)
+        return self._places[path]
 
     def write(self, parts: tuple[str, ...], body: bytes, *, replace: bool = False) -> Saved:
         """Write a file below the folder.

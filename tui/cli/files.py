@@ -37,7 +37,7 @@ from typing import Any
 from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.files.comparing import as_text, differences
-from store.files.disk import Present, present, standing
+from store.files.disk import Present, Standing, present, standing
 from store.files.history import (
     UNKNOWN,
     Content,
@@ -175,7 +175,7 @@ def _chosen(of: SessionFiles, path: str | None) -> list[SessionFile]:
         raise NotFound(f"No file {path!r} in session {of.places.session_id}. "
                        "Leave --path out to list them.")
     if len(found) > 1:
-        names = ", ".join(file.row.shown for file in found[:8])
+        names = ", ".join(_named(file.row.shown) for file in found[:8])
         raise Refused(f"Several files end in {path!r}: {names}. Name one of them.")
     return found
 
@@ -214,7 +214,7 @@ def _save(shown: list[_Shown], options: argparse.Namespace) -> None:
             note(f"{size(saved.size)} written to {neutral(each.saved)} ({source_words(content)})")
     unknown = [each for each in shown if each.file.changed and not each.content.is_known]
     if unknown:
-        names = ", ".join(neutral(each.file.row.shown) for each in unknown[:8])
+        names = ", ".join(_named(each.file.row.shown) for each in unknown[:8])
         note(f"Not saved, as the content is not known: {names}"
              + (f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""))
     if not any(each.saved or each.refused for each in shown):
@@ -257,10 +257,10 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
         ink = {"same": "ok", "gone": "error", "changed": "tool"}.get(state, "faint")
         did = changed_words(row) if row.uses else ""
         printer.line(
-            printer.paint(f"  {row.shown}", "bold" if each.file.changed else "faint"),
+            printer.paint(f"  {_named(row.shown)}", "bold" if each.file.changed else "faint"),
             printer.paint(f"  {did or (read_words(row) if row.uses else '')}"),
             printer.paint(f"  {origin_words(each.content)}", "faint"),
-            printer.paint(f"  {standing_words(state)}" if each.content.is_known else "", ink),
+            printer.paint(f"  {_standing_words(each, state)}", ink),
         )
     for one in found["checkpoints"]:
         printer.line(printer.paint(
@@ -268,8 +268,20 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
             f"{local_time(one['at'])}, {one['message_id']}", "fork"))
 
 
+def _named(path: str) -> str:
+    """Return a session's path in one line."""
+    return neutral(path).replace("\n", "\u240a").replace("\t", "\u2409")
+
+
+def _standing_words(shown: _Shown, state: Standing) -> str:
+    """Return how the file on disk is to a content that is known, else nothing."""
+    if not shown.content.is_known:
+        return ""
+    return "no file today" if shown.now.state == "other" else standing_words(state)
+
+
 def _print_points(printer: Printer, shown: _Shown) -> None:
-    printer.line(printer.paint(shown.file.row.shown, "bold"))
+    printer.line(printer.paint(_named(shown.file.row.shown), "bold"))
     for point in shown.points:
         content = point.content
         length = size(len(content.body)) if content.body is not None else ""
@@ -296,9 +308,9 @@ def _print_content(printer: Printer, shown: _Shown) -> None:
     content = shown.content
     text = as_text(content.body)
     if content.body is None:
-        raise Refused(f"{neutral(shown.file.row.shown)} cannot be shown: {source_words(content)}")
+        raise Refused(f"{_named(shown.file.row.shown)} cannot be shown: {source_words(content)}")
     if text is None:
-        raise Refused(f"{neutral(shown.file.row.shown)} is no text ({size(len(content.body))}). "
+        raise Refused(f"{_named(shown.file.row.shown)} is no text ({size(len(content.body))}). "
                       "Use --out to save it.")
     note(source_words(content))
     for line in printer.lines(text.removesuffix("\n")):
@@ -313,7 +325,7 @@ def _print_diffs(shown: list[_Shown], options: argparse.Namespace) -> None:
         lines, told = _diff(each, options)
         if not lines and not told:
             continue
-        printer.line(printer.paint(each.file.row.shown, "bold"),
+        printer.line(printer.paint(_named(each.file.row.shown), "bold"),
                      printer.paint(f"  {source_words(each.content)}", "faint"))
         if told:
             printer.line(printer.paint(f"  {told}", "error"))

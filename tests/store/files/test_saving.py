@@ -38,6 +38,15 @@ def test_two_files_never_have_one_name(tmp_path: Path) -> None:
     assert folder.place("/a/x", "../x") == ("x",)
 
 
+def test_a_file_that_is_also_a_folder_is_saved_as_both(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    for path in ("a", "a/b", "a/b/c", "d/e", "d"):
+        folder.write(folder.place(f"/{path}", path), path.encode())
+    found = {str(each.relative_to(tmp_path)): each.read_text()
+             for each in tmp_path.rglob("*") if each.is_file()}
+    assert found == {"a": "a", "a-2/b": "a/b", "a-2/b-2/c": "a/b/c", "d/e": "d/e", "d-2": "d"}
+
+
 @pytest.mark.parametrize("path", [
     "x" * 300, "x" * 199 + " y", "x" * 198, "C:D:", "../C:x", "C:C:", "\u65e5" * 80,
     "\ud800\udcff", " ",
