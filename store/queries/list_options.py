@@ -99,9 +99,9 @@ GROUPS: Mapping[str, Group] = _by_name(
     Group("source", "by source",
           lambda form, sort: f"coalesce({form.source_kind('s')}, s.agent)",
           "text", "unknown source", field="source"),
-    Group("none", "ungrouped", lambda form, sort: "NULL", "none", indexed=True),
     Group("owner", "by owner", lambda form, sort: form.fact("s", "owner"),
           "text", "no owner", field="owner"),
+    Group("none", "ungrouped", lambda form, sort: "NULL", "none", indexed=True),
 )
 """By name, in the order in which the key goes through them; the first is the default."""
 

@@ -159,7 +159,7 @@ def test_what_cannot_be_reached(postgres: Server) -> None:
 
 def test_without_the_driver(hub_server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    assert "pip install '.[postgres]'" in trouble_with(hub_server.url)
+    assert "pip install 'backscroll[postgres]'" in trouble_with(hub_server.url)
 
 
 def test_a_password_opens_it_and_is_not_kept(hub_server: Database, tmp_path: Path) -> None:

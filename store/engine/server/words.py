@@ -73,5 +73,5 @@ def _first_line(text: str) -> str:
 
 MISSING_DRIVER = (
     "cannot be read: PostgreSQL needs the driver asyncpg. Install Backscroll with the extra"
-    " postgres, for example with `pip install '.[postgres]'` in a clone"
+    " postgres, for example with `pip install 'backscroll[postgres]'`"
 )
