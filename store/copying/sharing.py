@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from store.config import Config
 
 _PARENT = REQUIRED_COLUMNS[SESSIONS].index("parent_id")
+_UPDATED = REQUIRED_COLUMNS[SESSIONS].index("updated_at")
 _ARCHIVED = REQUIRED_COLUMNS[SESSIONS].index("archived_at")
 
 
@@ -342,11 +343,26 @@ class _Bringing:
             return (self.person.owner,) if is_taken(self.target, rows) else rows
         if metadata_of(row[0]).get(OWNER) != self.person.owner:
             return (self.person.owner,)
-        there = _ids(self.target.connection, rows.id)
-        here = {str(one[0]) for one in rows.tables[MESSAGES]}
+        there, here = (
+            _ids(self.target.connection, MESSAGES, rows.id),
+            {str(one[0]) for one in rows.tables[MESSAGES]})
+        if there == here:
+            return None if self._has_more_there(rows) else rows
         if there <= here:
             return rows
         return None if here <= there else (self.person.owner, self.person.library)
+
+    def _has_more_there(self, rows: SessionRows) -> bool:
+        """Return whether the team's store has more of a session with the same messages.
+
+        That is so where another machine has the last message whole.
+        """
+        (updated_at,) = self.target.connection.execute(
+            "SELECT updated_at FROM chat_sessions WHERE id = ?", (rows.id,)).fetchone()
+        if updated_at != rows.session[_UPDATED]:
+            return bool(updated_at > rows.session[_UPDATED])
+        here = {str(one[0]) for one in rows.tables[PARTS]}
+        return here < _ids(self.target.connection, PARTS, rows.id)
 
     def _under(self, rows: SessionRows, session_id: str) -> SessionRows:
         for names in ((self.person.owner,), (self.person.owner, self.person.library)):
@@ -371,9 +387,9 @@ class _Bringing:
         return session_id if mine is None else other_id(session_id, self.person.owner)
 
 
-def _ids(connection: Connection, session_id: str) -> set[str]:
+def _ids(connection: Connection, table: str, session_id: str) -> set[str]:
     return {one for (one,) in connection.execute(
-        "SELECT id FROM chat_messages WHERE session_id = ?", (session_id,)).fetchall()}
+        f"SELECT id FROM {table} WHERE session_id = ?", (session_id,)).fetchall()}
 
 
 def _with_marks_of(

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from store.copying.copying import copy_sessions
-from store.copying.rows import TABLES, hash_of, parents_first, read_rows, stored_stamps
+from store.copying.outgoing import masked, with_owner
+from store.copying.rows import (
+    TABLES,
+    fitted,
+    hash_of,
+    is_listed_only,
+    parents_first,
+    read_rows,
+    stored_stamps,
+)
 from store.copying.sharing import Person, Shared, share
 from store.demo import make_demo
 from store.engine import changes
@@ -273,6 +282,55 @@ def test_two_machines_of_a_person_keep_the_longer_session(make: Make, engine: st
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_two_machines_that_went_on_apart_lose_nothing(make: Make, engine: str) -> None:
+    laptop, desk, team = make("file"), make("file"), make(engine)
+    for one, home in ((laptop, "/home/ada"), (desk, "/Users/ada.l")):
+        with_talk(one, texts=("one",))
+        one.connection.execute("UPDATE chat_sessions SET workspace_root = ?", (f"{home}/api",))
+    machines = [(laptop, person(library="laptop", masking=Masking(home=True))),
+                (desk, person(library="desk", masking=Masking(home=True)))]
+    for one, whose in machines:
+        share(one, team, whose)
+    assert len(owners(team)) == 1
+    for (one, whose), tail in zip(machines, ("on the laptop", "at the desk"), strict=True):
+        making.add_message(one.connection, "ses_a", f"msg_{whose.library}", NOW + 5)
+        making.add_part(
+            one.connection, "ses_a", f"msg_{whose.library}", f"prt_{whose.library}", 0,
+            type="text", data={"type": "text", "text": f"{tail}, {KEY}"})
+        one.connection.execute(
+            "INSERT INTO changes(session_id, changed_at) VALUES ('ses_a', ?)", (NOW,))
+    for _ in range(2):
+        for one, whose in machines:
+            share(one, team, whose)
+        told = [text.partition(",")[0] for one in owners(team) for text in texts_of(team, one)]
+        assert sorted(told) == ["at the desk", "on the laptop", "one", "one"]
+        assert set(owners(team).values()) == {"ada"}
+        assert sorted(len(texts_of(team, one)) for one in owners(team)) == [2, 2]
+        assert KEY not in repr(rows_in(team)) and "/home/ada" not in repr(rows_in(team))
+    assert [share(one, team, whose).total for one, whose in machines] == [0, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_older_copy_on_another_machine_takes_nothing_back(make: Make, engine: str) -> None:
+    laptop, desk, team = make("file"), make("file"), make(engine)
+    for one in (laptop, desk):
+        with_talk(one, texts=("one",))
+    making.add_part(laptop.connection, "ses_a", "msg_ses_a_0", "prt_more", 1, type="text",
+                    data={"type": "text", "text": "the rest of it"})
+    share(laptop, team, person(library="laptop"))
+    assert list(share(desk, team, person(library="desk")).skipped) == ["ses_a"]
+    laptop.connection.execute(
+        "UPDATE chat_sessions SET updated_at = ?", (NOW + 9,))
+    laptop.connection.execute("DELETE FROM chat_parts WHERE id = 'prt_ses_a_0'")
+    laptop.connection.execute(
+        "INSERT INTO changes(session_id, changed_at) VALUES ('ses_a', ?)", (NOW,))
+    share(laptop, team, person(library="laptop"))
+    desk.connection.execute("INSERT INTO changes(session_id, changed_at) VALUES ('ses_a', 1)")
+    assert list(share(desk, team, person(library="desk")).skipped) == ["ses_a"]
+    assert texts_of(team, "ses_a") == ["the rest of it"] and len(owners(team)) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_others_changed_there_stays(make: Make, engine: str) -> None:
     source, team = make("file"), make(engine)
     with_talk(source)
@@ -357,6 +415,15 @@ def test_all_samples_on_a_server_are_those_of_the_file(
         assert found.failed == {} and found.skipped == {} and found.new > 100
     assert rows_in(server) == rows_in(file)
     assert set(owners(server).values()) == {"ada"}
+    for session_id in parents_first(source):
+        here, there = read_rows(source, session_id), read_rows(server, session_id)
+        assert here is not None
+        if is_listed_only(here):
+            assert there is None
+            continue
+        leaves = here if masking is None else masked(here, masking)
+        assert there is not None
+        assert there.stamps() == fitted(server, with_owner(leaves, "ada")).stamps()
     if masking is None:
         copied = make("server")
         assert copy_sessions(source, copied, parents_first(source)).is_whole
