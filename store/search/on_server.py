@@ -14,7 +14,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from store.engine.database import Database
-from store.engine.server.searched import LONG_ENOUGH, folded, indexes_of, odd, pieces
+from store.engine.server.searched import (
+    LONG_ENOUGH,
+    folded,
+    grows,
+    indexes_of,
+    odd,
+    pieces,
+    unindexed,
+)
 from store.engine.values import number, text
 from store.language.matching import fold, index_form
 from store.queries.messages import LAST_CODE_POINT
@@ -155,8 +163,8 @@ class OnServer:
         try:
             return connection.execute(
                 "WITH found AS MATERIALIZED (SELECT p.message_id FROM chat_parts p"
-                f" WHERE {folded('p.data_json')} LIKE ?"
-                f" UNION SELECT p.message_id FROM chat_parts p WHERE {odd('p.data_json')})"
+                f" WHERE {folded('p.data_json')} LIKE ? AND NOT {grows('p.data_json')}"
+                f" UNION SELECT p.message_id FROM chat_parts p WHERE {unindexed('p.data_json')})"
                 " SELECT m.session_id, m.id, m.created_at FROM found"
                 " JOIN chat_messages m ON m.id = found.message_id"
                 f" WHERE (m.created_at, m.id) < (?, ?) AND m.created_at >= ? AND {of_sessions}"

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 LONG_ENOUGH = 3
 """Characters of a word that the index finds; ``pg_trgm`` knows texts by three at a time."""
 WORDS_INDEX, ODD_INDEX, NEWEST_INDEX = (
-    "chat_parts_words", "chat_parts_odd", "chat_messages_newest")
+    "chat_parts_finished_words", "chat_parts_unindexed", "chat_messages_newest")
+_BEFORE = ("chat_parts_words", "chat_parts_odd")
+"""Indexes of earlier versions, which had the words of parts that grow too."""
 _BEGUN = re.compile(
     "[0-9a-z\u0430-\u045f\u03b1-\u03b8\u03ba-\u03c1\u03c3-\u03c9\u3041-\u3096\u30a1-\u30fa\u30fc\u3400"
     "-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
@@ -31,6 +33,7 @@ _ODD_LETTERS = "\u1c80-\u1c8f\ua7f2-\ua7f4\U00010780-\U000107bf\U0001e030-\U0001
 """Letters that become others of ``_BEGUN``, but not on each server."""
 _ALONE = ("ßss", "æae", "œoe", "łl", "øo", "đd", "ħh", "ıi", "ςσ")
 """Letters, and what they become, that Unicode does not take apart."""
+_GROWING = ("streaming", "input-streaming")
 _LOCK_S = 5
 _MAKING = 0x42535343
 """Key of the advisory lock of who makes the indexes."""
@@ -71,6 +74,28 @@ def odd(column: str) -> str:
         column: The column with the JSON.
     """
     return rf"""(CAST({column} AS text) ~ '"attachment"|\\u(?!00[01])|[{_ODD_LETTERS}]')"""
+
+
+def grows(column: str) -> str:
+    """Return the condition that a part is being recorded; its words are not in the index yet.
+
+    Each save writes such a part anew: of 37 kB that took 5.2 ms with its words, and 1.1 without.
+
+    Args:
+        column: The column with the JSON.
+    """
+    text = f"CAST({column} AS text)"
+    states = (f"""strpos({text}, '"state":"{state}"') > 0""" for state in _GROWING)
+    return f"({' OR '.join(states)})"
+
+
+def unindexed(column: str) -> str:
+    """Return the condition that the index of words does not tell what a part holds.
+
+    Args:
+        column: The column with the JSON.
+    """
+    return f"({odd(column)} OR {grows(column)})"
 
 
 class Indexes(NamedTuple):
@@ -139,8 +164,11 @@ def make_indexes(connection: ServerConnection) -> None:
         if place is not None:
             words = f"gin ({folded('data_json')} {quoted(place)}.gin_trgm_ops)"
             _make(connection, schema, ODD_INDEX,
-                  f"{parts} (message_id) WHERE {odd('data_json')}")
-            _make(connection, schema, WORDS_INDEX, f"{parts} USING {words}")
+                  f"{parts} (message_id) WHERE {unindexed('data_json')}")
+            _make(connection, schema, WORDS_INDEX,
+                  f"{parts} USING {words} WHERE NOT {grows('data_json')}")
+            for name in _BEFORE:
+                connection.script(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{name}")
     except sqlite3.Error:
         # Without an index a search takes longer, and says so; the next one who opens it tries.
         if connection.is_closed:

@@ -21,9 +21,11 @@ from store.engine.server.searched import (
     NEWEST_INDEX,
     WORDS_INDEX,
     folded,
+    grows,
     indexes_of,
     odd,
     pieces,
+    unindexed,
 )
 from store.language.folding import fold
 from store.language.query import parse
@@ -241,3 +243,30 @@ def test_the_server_leaves_out_what_cannot_have_the_word(both: Both) -> None:
             assert any("strasse" in fold(text) or "\\u" in text for (text,) in texts), texts
     (every,) = both.file.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
     assert looked[1] <= looked[0] < every and looked[0]
+
+
+def test_words_of_a_part_that_grows_are_found_without_the_index(both: Both) -> None:
+    there = indexes_of(cast(ServerConnection, both.server.connection))
+    with closing(open_target(str(both.server.server), write=True)) as writing:
+        connection = writing.connection
+        part, text = connection.execute(
+            "SELECT p.id, CAST(p.data_json AS text) FROM chat_parts p JOIN chat_messages m"
+            " ON m.id = p.message_id WHERE p.type = 'text' ORDER BY m.created_at LIMIT 1"
+        ).fetchone()
+        for state in ("streaming", "done"):
+            grown = json.dumps({"type": "text", "text": "twelve quaggas", "state": state},
+                               separators=(",", ":"))
+            connection.execute("UPDATE chat_parts SET data_json = ? WHERE id = ?", (grown, part))
+            (is_left_out,) = connection.execute(
+                f"SELECT {unindexed('p.data_json')} FROM chat_parts p WHERE p.id = ?", (part,)
+            ).fetchone()
+            assert bool(is_left_out) == (state == "streaming")
+            counts = last(both.server, "quaggas").counts
+            assert counts.hits + counts.archived_hits == 1
+        connection.execute("UPDATE chat_parts SET data_json = ? WHERE id = ?", (text, part))
+        if there.words:
+            connection.script("SET enable_seqscan = off")  # type: ignore[attr-defined]
+            plan = connection.execute(
+                f"EXPLAIN SELECT 1 FROM chat_parts p WHERE {folded('p.data_json')} LIKE '%quagga%'"
+                f" AND NOT {grows('p.data_json')}").fetchall()
+            assert WORDS_INDEX in str(plan)
