@@ -166,7 +166,8 @@ class AsyncDatabase:
 
     def _refuse_closed(self) -> None:
         if self._closed:
-            raise StoreError(f"the store {self.path} is closed; open it again")
+            raise StoreError(
+                f"the store {self._reader.database.name} is closed; open it again")
 
     def interrupt(self) -> None:
         """Break off the query that the reading connection runs now."""
@@ -232,7 +233,9 @@ class AsyncDatabase:
 
     async def _writing(self) -> ConnectionThread:
         async with self._changing:
-            if self._writer is not None and self._writer.database.moved():
+            if self._writer is not None and (
+                self._writer.closed or self._writer.database.moved()
+            ):
                 stale, self._writer = self._writer, None
                 await stale.close()
             if self._writer is None:

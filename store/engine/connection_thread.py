@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Self, TypeVar, cast
 
 import aiosqlite
@@ -20,13 +20,15 @@ T = TypeVar("T")
 class ConnectionThread:
     """An aiosqlite connection that runs whole functions instead of single cursor calls.
 
-    Attributes:
-        closed: Whether it no longer accepts work.
+    An event loop may end while a function runs for it. The thread, which has nobody to answer to,
+    then closes the connection and does nothing more; the store opens another one where it is used
+    in another loop.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
         """Make a thread for a file; ``start`` opens the file."""
-        self.closed = False
+        self._closed = False
+        self._loops: list[asyncio.AbstractEventLoop] = []
         self._path, self._write = path, write
         self._opened: Database | None = None
         self._connection = _daemonic(self._connect)
@@ -35,6 +37,11 @@ class ConnectionThread:
         self._opened = open_database(self._path, write=self._write)
         # aiosqlite passes its arguments on unchanged: here functions instead of SQL.
         return cast(sqlite3.Connection, _Functions(self._opened))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it no longer accepts work."""
+        return self._closed or any(loop.is_closed() for loop in tuple(self._loops))
 
     @property
     def database(self) -> Database:
@@ -65,9 +72,26 @@ class ConnectionThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function on the thread, after those already queued, and return its result."""
-        done: Any = await self._connection.execute_fetchall(cast(str, work))
+        loop = asyncio.get_running_loop()
+
+        def work_for_loop() -> T:
+            try:
+                return work()
+            finally:
+                if loop.is_closed():
+                    self._abandon()
+                self._loops.remove(loop)
+
+        self._loops.append(loop)
+        done: Any = await self._connection.execute_fetchall(cast(str, work_for_loop))
         # Taken out: the thread holds on to the list until its next work.
         return cast(T, done.pop())
+
+    def _abandon(self) -> None:
+        """Close the connection on its thread, and never return."""
+        if self._opened is not None:
+            self._opened.close()
+        Event().wait()
 
     def interrupt(self) -> None:
         """Interrupt the running query."""
@@ -78,7 +102,7 @@ class ConnectionThread:
         """Close the connection and end the thread, after the queued functions."""
         if self.closed:
             return
-        self.closed = True
+        self._closed = True
         try:
             await self._connection.close()
         finally:

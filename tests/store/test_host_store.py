@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from backscroll import (
     StoreError,
     UIMessage,
 )
-from store.engine.database import open_database
+from store.engine.database import Database, open_database
 from store.exports.reading import read_session
 from store.exports.ui_messages import write_ui_messages
 from tests.store.making import add_message, add_part, add_session, contract, grida, host_writes, own
@@ -438,3 +439,32 @@ async def test_what_is_no_text_is_refused_by_every_call_of_a_recorder(
         given = odd or 5
         with pytest.raises(Invalid):
             await store.create_session("a", permissions=given)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_loop_that_ends_while_it_reads_does_no_harm(tmp_path: Path) -> None:
+    started, free = threading.Event(), threading.Event()
+
+    def slow(db: Database) -> None:
+        started.set()
+        assert free.wait(60)
+
+    async def leave() -> Store:
+        store = await Store.open(tmp_path / "host.db", create=True)
+        await store.create_session("a")
+        for call in (store.read, store.write):
+            started.clear()
+            task = asyncio.ensure_future(call(slow))
+            await asyncio.to_thread(started.wait, 60)
+            task.cancel()
+        return store
+
+    async def come_back(store: Store) -> None:
+        assert len(await store.sessions()) == 1
+        await store.create_session("b")
+        assert len(await store.sessions()) == 2
+        await store.close()
+
+    store = asyncio.run(leave())
+    free.set()
+    asyncio.run(asyncio.wait_for(come_back(store), 60))
