@@ -206,14 +206,14 @@ class Lives:
     def _take_session(self, event: LogEvent) -> None:
         """Rows that go with their session, or were gone before its snapshot, have no events."""
         if event.what == "deleted":
-            self._gone_at = max(event.logged_at, self._latest)
+            self._gone_at = max(bounded(event.logged_at), self._latest)
         elif event.what in ("created", "snapshot"):
             self.settle()
             self._unseen = {
                 id(lives[-1]): lives[-1] for known in (self.messages, self.parts)
                 for lives in known.values() if lives and lives[-1].until == FOREVER}
-            self._gone_at = max(event.logged_at, self._latest) if self._gone_at is None \
-                else self._gone_at
+            if self._gone_at is None:
+                self._gone_at = max(bounded(event.logged_at), self._latest)
 
     def settle(self) -> None:
         """End the lives of what did not come back with its session."""
@@ -226,7 +226,7 @@ class Lives:
         if event.what in ("deleted", "moved"):
             self._moved = event.seq if event.what == "moved" else 0
             if life is not None:
-                life.until = max(event.logged_at, self._latest, life.times[-1])
+                life.until = max(bounded(event.logged_at), self._latest, life.times[-1])
                 self._unseen.pop(id(life), None)
             return
         if life is None:

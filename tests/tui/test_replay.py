@@ -66,7 +66,8 @@ async def test_enter_leaves_it_at_the_message(path: Path) -> None:
         assert replay.run.app.main.panes.focused == "transcript"
 
 
-@pytest.mark.parametrize("key", ["escape", "q", "greater_than_sign"])
+@pytest.mark.parametrize("key", ["escape", pytest.param("q", marks=pytest.mark.long),
+                                 pytest.param("greater_than_sign", marks=pytest.mark.long)])
 async def test_escape_leads_back_to_where_one_was(key: str, path: Path) -> None:
     async with replaying(path, keys=("enter", "g", "]", "greater_than_sign")) as replay:
         await replay.press("home", "right")
@@ -536,7 +537,7 @@ async def test_a_read_only_store_is_replayed_and_not_written(path: Path) -> None
 ODD_TIMES = ["2026-11-28T10:00:00Z", b"\xff\x00", 1.5, -5, 10**18, 1e300, 253_402_300_799_999]
 
 
-@pytest.mark.parametrize("make", [contract, loose])
+@pytest.mark.parametrize("make", [pytest.param(contract, marks=pytest.mark.long), loose])
 async def test_times_of_every_type_in_a_hosts_file(make: object, tmp_path: Path) -> None:
     path = make(tmp_path / "host.db")  # type: ignore[operator]
     connection = sqlite3.connect(path)

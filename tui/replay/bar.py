@@ -71,7 +71,7 @@ def bar_line(
     runs: list[Run] = [(f"{left} ", "text")]
     start = width_of(runs)
     read = cells
-    if unread is not None:
+    if unread is not None and not unread.log:
         read = max(1, min(cells, cells * unread.done // max(1, unread.of)))
     runs += bar_cells(player, timeline, read)
     runs.append((glyphs().dot * (cells - read), "faint"))
@@ -114,7 +114,7 @@ def _origins(timeline: Timeline, left: Left | None) -> tuple[str, str]:
     if left is None:
         return ORIGINS[timeline.origin]
     if left.log:
-        return f"reading the log: {left.done:,} changes", "reading"
+        return f"reading the log: {left.of:,} changes", "reading"
     return f"reading: {left.done:,} of {left.of:,} messages", "reading"
 
 

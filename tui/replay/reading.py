@@ -14,6 +14,7 @@ from store.activity.judgement import Activity, current
 from store.activity.states import OPEN_STATES
 from store.engine.changes import newest
 from store.engine.database import Database
+from store.events.reading import newest_event
 from store.queries.transcript import Child, Extent, Keyset, children, extent, rows_of, title_of
 from store.replay.axis import Axis
 from store.replay.log import Lives, log_page, message_versions, part_versions
@@ -52,7 +53,7 @@ class Left(NamedTuple):
     Attributes:
         done: Messages that were read, of all.
         of: How many there are.
-        log: Whether only the log is still to be read.
+        log: Whether only the log is still to be read; then events are counted.
     """
 
     done: int
@@ -159,10 +160,11 @@ class SessionReading:
                     around is None or self._recording.holds(around)):
                 shown = done
                 yield await self._piece(self._recording, Left(done, of))
-        async for done in self._log():
-            if not shown:
-                shown = 1
-                yield await self._piece(self._recording, Left(done, done, log=True))
+        events = await store.read(newest_event, session_id)
+        if events > EVENTS:
+            yield await self._piece(self._recording, Left(0, events, log=True))
+        async for _events in self._log():
+            pass
         yield await self._piece(
             self._recording, None, runs=activity.state in OPEN_STATES)
 
