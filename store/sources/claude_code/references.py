@@ -81,10 +81,8 @@ def later_references(transcript: Transcript) -> set[str] | None:
     """
     first = transcript.context_rows
     rows = transcript.rows[first:]
-    defined = {name for row in rows for name in defined_by(row)}
-    named: set[str] = set()
-    for row in rows[1:] if first else rows:
-        named.update(named_by(row))
+    defined = set[str]().union(*map(defined_by, rows))
+    named = set[str]().union(*map(named_by, rows[1:] if first else rows))
     if first and rows:
         named.update(name for name in named_by(rows[0]) if name != rows[0].parent)
     named.update(leaf for leaf, _ in transcript.summaries)

@@ -225,7 +225,7 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
 
     def names(self, file: Transcript, until: int) -> set[str]:
         """Return the ids that rows define."""
-        return {name for row in file.rows[file.context_rows : until] for name in defined_by(row)}
+        return set[str]().union(*map(defined_by, file.rows[file.context_rows : until]))
 
     def details(self, reader: SessionReader, draft: SessionDraft) -> dict[str, Any]:
         """Return what the side files say, and where the session begins."""
@@ -334,11 +334,10 @@ class _Ends:
         self._rows, self._first = rows, first
         own = rows[first:]
         self._left = abandoned(own, transcript.leaf, goes_on=first > 0)
-        defined: dict[str, int] = {}
-        for index, row in enumerate(rows):
-            for name in defined_by(row):
-                defined.setdefault(name, index)
-        self._defined = defined
+        # The first row that defines a name counts.
+        self._defined = {
+            name: index for index in reversed(range(len(rows))) for name in defined_by(rows[index])
+        }
 
     def candidates(self, last: int) -> Iterator[int]:
         """Yield rows, from one on backwards, that begin a message and close all before them."""
@@ -400,25 +399,17 @@ def _message_of(row: Row, messages: Sequence[MessageDraft]) -> int | None:
     """Return the message that begins with a row, where no earlier one has a later record."""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].source_id in (row.uuid, row.message_id):
-            earlier = all(_last_record(one) < row.number for one in messages[:index])
-            later = all(_first_record(one) >= row.number for one in messages[index:])
-            return index if earlier and later else None
+            last = max(_records(messages[:index]), default=-1)
+            first = min(_records(messages[index:]), default=row.number)
+            return index if last < row.number <= first else None
     return None
 
 
-def _records(message: MessageDraft) -> list[int]:
-    found = [*message.records]
-    for part in message.parts:
-        found += part.records
-    return found
-
-
-def _last_record(message: MessageDraft) -> int:
-    return max(_records(message), default=-1)
-
-
-def _first_record(message: MessageDraft) -> int:
-    return min(_records(message), default=1 << 62)
+def _records(messages: Sequence[MessageDraft]) -> Iterator[int]:
+    for message in messages:
+        yield from message.records
+        for part in message.parts:
+            yield from part.records
 
 
 def _context(
@@ -458,23 +449,17 @@ def _rows_that_tell(rows: Sequence[Row]) -> Iterator[Row]:
     yield from _first(row for row in rows if isinstance(row.data.get("cwd"), str))
     for key in ("gitBranch", "version", "effort"):
         yield from _first(row for row in reversed(rows) if row.data.get(key))
-    answers = [row for row in rows if row.type == "assistant"]
-    yield from answers[-1:]
+    yield from _first(row for row in reversed(rows) if row.type == "assistant")
     yield from _first(row for row in reversed(rows) if row.type == "user" and not row.has_result)
     yield from _first(
-        row for row in reversed(answers) if row.message.get("model") not in (None, SYNTHETIC)
+        row for row in reversed(rows)
+        if row.type == "assistant" and row.message.get("model") not in (None, SYNTHETIC)
     )
     attached = [row for row in rows if "attachment" in row.data]
     for key in ("systemPrompt", "tools"):
         yield from _first(row for row in reversed(attached) if _snapshot(row).get(key))
-    boundary = next((n for n in range(len(rows) - 1, -1, -1) if _is_boundary(rows[n])), None)
-    summary = next(
-        (n for n in range(len(rows) - 1, -1, -1) if rows[n].data.get("isCompactSummary")), None
-    )
-    if boundary is not None:
-        yield rows[boundary]
-    if summary is not None:
-        yield rows[summary]
+    yield from _first(row for row in reversed(rows) if _is_boundary(row))
+    yield from _first(row for row in reversed(rows) if row.data.get("isCompactSummary"))
 
 
 def _first(rows: Iterator[Row]) -> Iterator[Row]:
