@@ -8,15 +8,21 @@ import json
 import os
 import pwd
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from store.copying.copying import copy_sessions
+from store.copying.rows import parents_first, read_rows
+from store.copying.sharing import Person, share
+from store.demo import make_demo
 from store.engine import schema
-from store.engine.database import Database, in_transaction
+from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.engine.server.watching import watch
 from store.errors import BackscrollError, Refused, StoreError
@@ -262,6 +268,122 @@ async def test_no_verb_is_lost_or_half_done_when_the_server_is_killed(
         logged = await store.read(lambda db: db.connection.execute(
             "SELECT session_id, count(*) FROM verb_log GROUP BY session_id").fetchall())
     assert dict(logged) == dict.fromkeys(made, 1)
+
+
+@pytest.mark.long
+async def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(
+    postgres: Cluster, url: str
+) -> None:
+    async with await Store.open(url) as store:
+        recorder = await store.recorder(await store.create_session("mine"))
+        session, said, kept, refused = recorder.session_id, list[str](), 0, 0
+        for chunk in ({"type": "start"}, {"type": "text-start", "id": "t"}):
+            await recorder.feed(chunk)
+        await recorder.flush()
+        for number in range(120):
+            if number in (30, 80):
+                await asyncio.to_thread(postgres.stop)
+            if number in (40, 90):
+                await asyncio.to_thread(postgres.start)
+                text = await store.read(text_of, session)
+                assert "".join(said).startswith(text) and len(text) >= kept
+            said.append(f"{number} ")
+            await recorder.feed({"type": "text-delta", "id": "t", "delta": said[-1]})
+            try:
+                await recorder.flush()
+                kept = len("".join(said))
+            except Refused:
+                refused += 1
+        await recorder.feed({"type": "text-end", "id": "t"})
+        await recorder.feed({"type": "finish"})
+        await recorder.close()
+        assert await store.read(text_of, session) == "".join(said)
+        assert refused >= 2
+        assert await store.read(lambda db: db.connection.execute(
+            "SELECT count(*) FROM chat_parts").fetchone()) == (1,)
+
+
+def text_of(db: Database, session_id: str) -> str:
+    """Return the text of a session's only part."""
+    row = db.connection.execute(
+        "SELECT data_json FROM chat_parts WHERE session_id = ?", [session_id]).fetchone()
+    return str(json.loads(row[0])["text"]) if row is not None else ""
+
+
+@pytest.mark.long
+def test_the_record_command_goes_on_when_the_server_was_killed(
+    postgres: Cluster, url: str
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backscroll", "record", "--store", url, "--agent", "mine"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+
+    def feed(*chunks: dict[str, object]) -> None:
+        assert process.stdin is not None
+        for chunk in chunks:
+            process.stdin.write(json.dumps(chunk) + "\n")
+        process.stdin.flush()
+
+    def stored_text() -> str:
+        rows = server_of(url, postgres).rows("SELECT data_json FROM public.chat_parts")
+        return str(json.loads(rows[0]["data_json"])["text"]) if rows else ""
+
+    feed({"type": "start"}, {"type": "text-start", "id": "t"},
+         {"type": "text-delta", "id": "t", "delta": "before "})
+    until(lambda: stored_text() == "before ")
+    for words in ("first ", "second "):
+        postgres.stop()
+        feed({"type": "text-delta", "id": "t", "delta": words})
+        postgres.start()
+        until(lambda words=words: stored_text().endswith(words))  # type: ignore[misc]
+    feed({"type": "text-end", "id": "t"}, {"type": "finish"})
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert stored_text() == "before first second "
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["copy", "share"])
+def test_sessions_that_are_brought_while_the_server_is_killed(
+    postgres: Cluster, url: str, tmp_path: Path, how: str
+) -> None:
+    source = open_database(make_demo(tmp_path / "demo.db", lambda: 1_795_900_000_000), write=False)
+    ids, killed = parents_first(source), list[int]()
+
+    def kill(done: int) -> None:
+        if done in (3, 9) and done not in killed:
+            killed.append(done)
+            postgres.stop()
+            postgres.start()
+
+    def bring(target: Database) -> object:
+        if how == "copy":
+            return copy_sessions(source, target, ids, on_progress=lambda done: kill(done.done))
+        ada = Person("ada", "laptop", None)
+        return share(source, target, ada, on_progress=lambda done: kill(done.done))
+
+    def there(db: Database) -> list[object]:
+        return [each and each.stamps() for each in map(partial(read_rows, db), ids)]
+
+    whole = open_database(tmp_path / "whole.db", create=True)
+    done = {3, 9}
+    killed += done
+    bring(whole)
+    killed.clear()
+    while True:
+        target = open_target(url, write=True)
+        try:
+            bring(target)
+            break
+        except (StoreError, Refused) as error:
+            assert "postgres" in str(error)
+        finally:
+            target.close()
+    target = open_target(url)
+    assert set(killed) == done and there(target) == there(whole)
+    for each in (target, whole, source):
+        each.close()
 
 
 def test_a_migration_that_is_killed_leaves_the_older_store(
