@@ -8,13 +8,14 @@ root, and is stopped with the tests, also when these are killed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pwd
 import shutil
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -28,7 +29,8 @@ REQUIRED = "BACKSCROLL_TESTS_NEED_POSTGRES"
 """Set where the tests may not be skipped for want of a server."""
 PASSWORD = "s3cr-et/?#@%"
 GUARDED = "guarded"
-_HBA = f"local all {GUARDED} scram-sha-256\nlocal all all trust\n"
+_HBA = (
+    f"local all {GUARDED} scram-sha-256\nlocal all all trust\nlocal replication all trust\n")
 _SETTINGS = {
     "listen_addresses": "", "fsync": "off", "full_page_writes": "off", "autovacuum": "off",
     "shared_buffers": "16MB", "max_connections": "40",
@@ -165,6 +167,20 @@ class Server:
             self._watchdog.stdin.close()
             self._watchdog.wait()
             self._watchdog = None
+
+    @contextlib.contextmanager
+    def standby(self) -> Iterator[Path]:
+        """Run a streaming replica; yields the folder of its socket."""
+        folder = self.folder / f"standby{next(_NUMBERS)}"
+        self._run("pg_basebackup", "-D", str(folder), "-h", str(self.folder), "-U", "postgres",
+                  "-R", "-X", "stream", "-c", "fast", "--no-sync")  # fmt: skip
+        with (folder / "postgresql.auto.conf").open("a") as file:
+            file.write(f"unix_socket_directories = '{folder}'\n")
+        self._run("pg_ctl", "-D", str(folder), "-l", str(folder / "log"), "-w", "start")
+        try:
+            yield folder
+        finally:
+            self._run("pg_ctl", "-D", str(folder), "-m", "immediate", "-w", "stop")
 
     def remove(self) -> None:
         self.stop()

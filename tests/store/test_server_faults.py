@@ -28,8 +28,10 @@ from store.engine.server.watching import watch
 from store.errors import BackscrollError, Refused, StoreError
 from store.queries import sessions
 from store.recorder.procedures import drive
+from store.stats.rollups import open_rollups
 from store.store import Store
 from store.system.processes import this_process
+from store.upkeep.doctor_on_server import examine_server
 from store.verbs.shelf import archive
 from tests.sources.postgres_server import REQUIRED
 from tests.sources.postgres_server import Database as Server
@@ -421,6 +423,49 @@ def test_a_migration_that_is_killed_leaves_the_older_store(
     assert len(failed) == 1
     database = open_target(older.url, write=True)
     assert database.form.version == schema.CURRENT_VERSION
+    database.close()
+
+
+# A standby
+
+
+@pytest.mark.long
+async def test_a_standby_is_read_and_follows(postgres: Cluster, url: str) -> None:
+    writing = open_target(url, write=True)
+    first = Talk(writing).session("First")
+    with postgres.standby() as folder:
+        place = url.replace(str(postgres.folder), str(folder))
+        async with await Store.open(place) as store:
+            assert await store.read(titles) == ["First"]
+            with pytest.raises(Refused, match="is a standby server, so it is opened read only"):
+                await store.write(archive, [first], now=1)
+            database = open_target(place, write=True)
+            assert database.read_only is not None and "standby" in database.read_only
+            found = watch(database)
+            await asyncio.to_thread(until, lambda: found.version)
+            before = found.version
+            Talk(writing).session("Second")
+            in_transaction(writing, archive, [first], now=1)
+            await asyncio.to_thread(until, lambda: found.version > before)
+            assert await store.read(titles) == ["First", "Second"]
+            with open_rollups(database) as counted:
+                assert counted.coverage.total == 2
+            assert database.server is not None
+            assert {one.check for one in examine_server(database.server).findings} == {
+                "permissions"}
+            found.close()
+            database.close()
+    writing.close()
+
+
+def test_a_role_whose_transactions_only_read(postgres: Cluster, url: str) -> None:
+    server = server_of(url, postgres)
+    server.execute(f"CREATE ROLE quiet_{server.name} LOGIN SUPERUSER;"
+                   f" ALTER ROLE quiet_{server.name} SET default_transaction_read_only = on")
+    database = open_target(renamed(url, user=f"quiet_{server.name}"), write=True)
+    assert database.read_only is not None and "lets this role only read" in database.read_only
+    with pytest.raises(Refused, match="lets this role only read"):
+        in_transaction(database, archive, ["ses_x"], now=1)
     database.close()
 
 

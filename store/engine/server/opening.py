@@ -205,9 +205,12 @@ def _why_read_only(
         return (
             f"{url} was written by a newer Backscroll (version {form.version}, known up to"
             f" {form.newest_known}), so it is {READING}; update Backscroll to write to it")
-    (standby,) = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    standby, reading = connection.execute(
+        "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").fetchone()
     if standby:
         return f"{url} is a standby server, so it is {READING}"
+    if reading:
+        return f"{url} lets this role only read (default_transaction_read_only), so it is {READING}"
     if not tables.writable:
         return f"the role of {url} may only read, so it is {READING}"
     return None
