@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from store.queries.inspection import part_detail
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.hub import HubSource
 from tests.sources import grown
+from tui.cli import permissions
 from tui.words.permissions import scope_lines, scope_of
 
 DATA = Path(__file__).parent.parent / "data" / "hub"
@@ -202,12 +204,18 @@ def test_models_workspaces_and_errors() -> None:
     assert unknown.data["data"]["details"]["confidence"] == 0.83
 
 
-def test_the_scope_is_beside_the_rules_in_the_inspector(tmp_path: Path) -> None:
+def test_the_scope_is_beside_the_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     db = grown.synced(HubSource(), FILE, tmp_path / "library.db")
     session = derived_session_id("hub", "dd1b9f45-cc95-415b-81bf-5712d7becaa6")
     (part,) = db.connection.execute(
         "SELECT id FROM chat_parts WHERE session_id = ? LIMIT 1", (session,)).fetchone()
     assert part_detail(db, session, part).scope["trust"] == "spoke"
+    assert permissions.run(argparse.Namespace(
+        store=str(tmp_path / "library.db"), session=session, json=False, allow=[], deny=[],
+        ask=[], remove=[])) == 0
+    assert "scope of the role  write  harbour/timetable/**" in capsys.readouterr().out
 
 
 def test_a_library_of_it(tmp_path: Path) -> None:

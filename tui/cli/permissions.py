@@ -7,19 +7,22 @@ back.
 A rule has a permission (a tool's id, a capability, or *) and a pattern of commands, paths or hosts
 (* without one).
 
---json prints {"session_id", "rules": [{"permission", "pattern", "action"}, ...]}: the rules of the
-session's own scope.
+--json prints {"session_id", "rules": [{"permission", "pattern", "action"}, ...], "scope": what a
+hub lets the role of the session read and write, or null}.
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
+from store.engine.values import decoded
 from store.queries.sessions import resolve
 from store.verbs.permissions import EVERYTHING, Rule, change_rules, session_rules
 from tui.cli.output import UsageError
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.verbs import add_json, add_session, answer, working
+from tui.words.permissions import scope_of, scope_words
 
 EXAMPLES = (
     ("backscroll permissions 4f1c", "the rules of a session"),
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show or change the rules."""
+    scope: dict[str, Any] = {}
     add = [Rule(*_two(words), action) for action in ("allow", "deny", "ask")
            for words in getattr(options, action)]
     remove = [_two(words) for words in options.remove]
@@ -51,8 +55,11 @@ def run(options: argparse.Namespace) -> int:
         with store_for_reading(options) as opened:
             row = resolve(needs_store(opened), options.session)
         session, rules = row.id, session_rules(row.permissions_json)
-    answer(options, {"session_id": session, "rules": [rule._asdict() for rule in rules]},
-           *(map(str, rules) if rules else ["no rules of its own"]))
+        scope = scope_of(decoded(row.metadata_json))
+    answer(options, {"session_id": session, "rules": [rule._asdict() for rule in rules],
+                     "scope": scope or None},
+           *(map(str, rules) if rules else ["no rules of its own"]),
+           *(f"scope of the role  {key}  {words}" for key, words in scope_words(scope)))
     return 0
 
 

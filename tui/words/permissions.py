@@ -27,15 +27,21 @@ def scope_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return as_dict(as_dict(own.get("data")).get("scope"))
 
 
+def scope_words(scope: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return each value of a scope, with what it is of: ``read``, ``write`` and so on."""
+    return [
+        (one_line(key, 20), one_line(
+            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False), 400))
+        for key, value in scope.items()
+        for each in (value if isinstance(value, list) else [value])]
+
+
 def scope_lines(scope: Mapping[str, Any], width: int) -> list[Line]:
     """Return a heading, and a line for each value of a scope: what may be read and written."""
     lines = [heading("Scope of the role", [], width)]
-    for key, value in scope.items():
-        for each in value if isinstance(value, list) else [value]:
-            words = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
-            runs: list[Run] = [(one_line(key, 20).ljust(7), "tool"),
-                               (f" {one_line(words, 400)}", "text")]
-            lines.append(Line(tuple(runs), value=Value("scope", lambda words=words: words)))  # type: ignore[misc]
+    for key, words in scope_words(scope):
+        runs: list[Run] = [(key.ljust(7), "tool"), (f" {words}", "text")]
+        lines.append(Line(tuple(runs), value=Value("scope", lambda words=words: words)))  # type: ignore[misc]
     return [*lines, BLANK]
 
 
