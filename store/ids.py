@@ -4,12 +4,13 @@ An id is a prefix, a 12-hex stamp and 14 base62 characters. The stamp is
 ``milliseconds * 4096 + counter`` cut to 48 bits, so it wraps every 2**36 ms (the last
 time on 2026-08-14): ids are never compared, sorted or paged by. Order lives in
 ``(updated_at, id)`` of sessions, ``(created_at, id)`` of messages and ``"index"`` of parts.
+
+``hashlib`` and ``secrets`` load OpenSSL, 3.6 MB that a browser that only reads does without, so
+they are imported where an id is made.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import threading
 from collections.abc import Callable
 from typing import Literal
@@ -66,6 +67,8 @@ class IdMinter:
 
     def mint(self, prefix: Prefix) -> str:
         """Return a new id of 30 characters with the given prefix."""
+        import secrets
+
         with self._lock:
             self._ticks = max(self._clock() * IDS_PER_MILLISECOND, self._ticks + 1)
             ticks = self._ticks
@@ -109,6 +112,8 @@ def derived_tails(*names: str) -> Callable[[str], str]:
     Args:
         names: The names that all of the rows have before it.
     """
+    import hashlib
+
     begin = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogatepass")
     begun = hashlib.blake2b(begin, digest_size=11).copy
 
@@ -126,6 +131,8 @@ def derived_session_id(kind: str, source_id: str) -> str:
     Its stamp comes from the names as well: the start time of a session may become
     known late, its id must not change then.
     """
+    import hashlib
+
     names = f"{kind}\0{source_id}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(names, digest_size=17).digest()
     stamp = int.from_bytes(digest[:6], "big")

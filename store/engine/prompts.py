@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
 from store.engine.database import Database
@@ -10,6 +9,8 @@ from store.engine.database import Database
 
 def digest_of(body: str) -> str:
     """Return the SHA-256 of a system prompt's UTF-8 bytes, as hex."""
+    import hashlib  # It loads OpenSSL, which a browser that only reads does without.
+
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 

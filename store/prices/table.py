@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
+from functools import cached_property
 from typing import Final
 
 STANDARD: Final = "standard"
@@ -102,7 +102,6 @@ class PriceTable:
     Attributes:
         layers: Lines of the configuration, of a file that was taken, and of the package.
         date: The newest date of a line; empty without lines.
-        digest: A hash of all lines; another one means that estimates may have changed.
         thresholds: All sizes from which a request costs more, in tokens, ascending.
         problem: Why a file that was taken could not be read; None if it could.
     """
@@ -115,10 +114,16 @@ class PriceTable:
         self.layers = tuple(tuple(layer) for layer in layers)
         lines = [line for layer in self.layers for line in layer]
         self.date = max((line.date for line in lines), default="")
-        self.digest = sha256(repr(self.layers).encode("utf-8", "replace")).hexdigest()[:16]
         self.thresholds = tuple(sorted({one.tokens for line in lines for one in line.above}))
         self._indexes = [_Index.of(layer) for layer in self.layers]
         self._known: dict[tuple[str, str, str], Price | None] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all lines; another one means that estimates may have changed."""
+        from hashlib import sha256  # It loads OpenSSL, which a list of sessions does without.
+
+        return sha256(repr(self.layers).encode("utf-8", "replace")).hexdigest()[:16]
 
     def price(
         self, model_id: str, provider_id: str | None = None, tier: str = STANDARD

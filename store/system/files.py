@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -78,6 +77,8 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
                 file.flush()
                 _name_descriptor(file.fileno(), path)
             return count
+        import secrets  # It loads OpenSSL, which a browser that only reads does without.
+
         partial = path.with_name(f".{path.name[:LONGEST_NAME]}.{secrets.token_hex(4)}.partial")
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:

@@ -114,3 +114,13 @@ def test_asyncio_is_imported_without_tls_and_only_asyncio() -> None:
         "import ssl; print(sys.modules['asyncio.sslproto'].ssl, ssl.__name__)"
     )
     assert run(code) == "True False\nNone ssl\n"
+
+
+def test_a_browser_that_reads_loads_no_openssl() -> None:
+    code = (
+        "import sys; from tui.start.lighter import import_asyncio\n"
+        "import_asyncio(); import tui.app, store.store, tui.main.screen\n"
+        "import tui.transcript.pane, tui.inspector.pane, tui.sessions.filter_line\n"
+        "print({'_ssl', '_hashlib'} & set(sys.modules))"
+    )
+    assert run(code) == "set()\n"
