@@ -467,7 +467,7 @@ def _left_files(patient: Patient) -> Iterator[Finding]:
                 mend=lambda path=path: path.unlink(missing_ok=True))  # type: ignore[misc]
 
 
-def _event_log(patient: Patient) -> Iterator[Finding]:
+def event_log(patient: Patient) -> Iterator[Finding]:
     """Yield a finding if the store cannot be made of its event log."""
     db = patient.database
     state = log_state(db)
@@ -510,7 +510,7 @@ CHECKS: dict[Name, Check] = {
     "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": orphans,
     "rollups": sums, "search index": _index, "statistics": kept_statistics,
     "permissions": _permissions, "free space": _free_space, "running sessions": running,
-    "left files": _left_files, "event log": _event_log,
+    "left files": _left_files, "event log": event_log,
 }  # fmt: skip
 
 

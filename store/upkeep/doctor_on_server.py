@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from store.engine.opening import open_target
 from store.engine.schema import REQUIRED_COLUMNS
+from store.engine.server.schema import EVENT_TABLES, tables_there
 from store.engine.server.searched import indexes_of, make_indexes, trigrams
 from store.engine.server_url import ServerUrl
 from store.system.clock import Clock, system_clock
@@ -52,7 +53,7 @@ def _connection(patient: Patient) -> ServerConnection:
 
 def _tables(patient: Patient) -> list[str]:
     """Return the names of the store's tables on the server."""
-    return list(_connection(patient).schemas.values())
+    return list(tables_there(_connection(patient)).values())
 
 
 def _integrity(patient: Patient) -> Iterator[Finding]:
@@ -113,7 +114,10 @@ def _index(patient: Patient) -> Iterator[Finding]:
 
 def _permissions(patient: Patient) -> Iterator[Finding]:
     """Yield what the role lacks, and what everybody has."""
-    lacking = [table for table in _tables(patient) for (has,) in patient.rows(
+    # Whoever may write rows writes their events, by the functions of who switched the log on.
+    needed = [place for name, place in tables_there(_connection(patient)).items()
+              if name not in EVENT_TABLES]
+    lacking = [table for table in needed for (has,) in patient.rows(
         "SELECT " + " AND ".join(f"has_table_privilege(to_regclass(?), '{one}')"
                                  for one in _NEEDED.split(", ")),
         *[table] * len(_NEEDED.split(", "))) if not has]
@@ -146,4 +150,5 @@ CHECKS: dict[Name, Check] = {
     "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": doctor.orphans,
     "rollups": doctor.sums, "search index": _index, "statistics": doctor.kept_statistics,
     "permissions": _permissions, "running sessions": doctor.running,
+    "event log": doctor.event_log,
 }  # fmt: skip

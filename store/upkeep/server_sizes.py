@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from store.engine.database import Database
+from store.engine.server.schema import tables_there
 from store.engine.server.searched import indexes_of
 from store.engine.snapshots import Progress, no_progress
 
@@ -83,8 +84,9 @@ def server_sizes(database: Database, progress: Progress = no_progress) -> Server
     """
     connection = cast("ServerConnection", database.connection)
     tables = []
-    for done, (name, place) in enumerate(connection.schemas.items()):
-        progress("checking", done, len(connection.schemas))
+    there = tables_there(connection)
+    for done, (name, place) in enumerate(there.items()):
+        progress("checking", done, len(there))
         size, indexes, about = connection.execute(_SIZES, {"1": place}).fetchone()
         rows, large = int(about), about > COUNTED_UP_TO
         if not large:

@@ -16,6 +16,7 @@ import pytest
 from store.engine import schema
 from store.engine.database import open_database
 from store.engine.opening import open_target
+from store.engine.server.connection import ServerConnection
 from store.events.rebuilding import differing
 from tests.cli.conftest import Run
 from tests.cli.stdin import answering
@@ -140,6 +141,15 @@ def test_on_a_server(run: Run, tmp_path: Path, postgres: Server) -> None:
     assert "pg_dump keeps them" in run("rebuild", other, "--store", url).err
     assert run("show", made, "--store", other).out == run("show", made, "--store", url).out
     assert "has sessions already" in run("rebuild", other, "--store", url).err
+    with contextlib.closing(open_target(url, write=True)) as db:
+        assert isinstance(db.connection, ServerConnection)
+        db.connection.script("ALTER TABLE chat_parts DISABLE TRIGGER event_log_part")
+        db.connection.execute("UPDATE chat_parts SET type = 'data-x'")
+    for arguments in (("--quick",), ("--fix", "--dry-run")):
+        found = run("doctor", *arguments, "--store", url, "--json").json["findings"]
+        assert [one["fixed"] for one in found if one["check"] == "event log"] == [False]
+    assert run("doctor", "--fix", "--store", url).code == 0
+    assert run("rebuild", tmp_path / "again.db", "--store", url, "--json").json["differing"] == []
     assert run("events", "--off", "--drop", "--yes", "--store", url, "--json").json["events"] == 0
 
 

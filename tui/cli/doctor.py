@@ -36,6 +36,8 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--fix", action="store_true", help="mend what can be mended without loss")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with --fix: only say what would be mended")
     parser.add_argument("--quick", action="store_true", help="do not read every page and text")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
@@ -46,14 +48,15 @@ def run(options: argparse.Namespace) -> int:
     path = expanded(options.store or library_path())
     if options.store is None and not path.exists():
         needs_store(None)
+    fix = options.fix and not options.dry_run
     with showing() as shown:
         def tell(check: str) -> None:
             shown(f"checking {check}", 0, 0)
 
         found = (
-            examine_file(path, fix=options.fix, quick=options.quick, telling=tell)
+            examine_file(path, fix=fix, quick=options.quick, telling=tell)
             if url is None else
-            examine_server(url, fix=options.fix, quick=options.quick, telling=tell))
+            examine_server(url, fix=fix, quick=options.quick, telling=tell))
     if options.json:
         findings = [
             {"check": one.check, "words": one.words, "way_out": one.way_out, "count": one.count,

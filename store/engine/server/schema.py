@@ -63,7 +63,7 @@ KEPT_TABLES = tuple(
     for table in (*_CONTRACT_TABLES, "attachments")
 )
 """Tables of rows that undo can bring back; in a file each is made with its first row."""
-_EVENTS = ("events", "event_log")
+EVENT_TABLES = ("events", "event_log")
 """Tables of the event log, which are made when it is switched on."""
 _KEPT = "".join(
     f"CREATE TABLE {name} (verb_seq BIGINT NOT NULL, LIKE {name.partition('_')[2]});\n"
@@ -88,9 +88,24 @@ def names(contract: str, *, ours: bool) -> dict[str, str]:
     found = {table: f"{quoted(contract)}.{table}" for table in _CONTRACT_TABLES}
     if ours:
         side = quoted(side_schema(contract))
-        ours_too = (*SIDE_TABLES, *KEPT_TABLES, *_EVENTS, VERSION_TABLE)
+        ours_too = (*SIDE_TABLES, *KEPT_TABLES, *EVENT_TABLES, VERSION_TABLE)
         found |= {table: f"{side}.{table}" for table in ours_too}
     return found
+
+
+def tables_there(connection: ServerConnection) -> dict[str, str]:
+    """Return what the store's tables are called on the server, without those of no event log.
+
+    Args:
+        connection: The store.
+    """
+    there = dict(connection.schemas)
+    for name in EVENT_TABLES:
+        ((found,),) = connection.execute(
+            "SELECT to_regclass(CAST(? AS text)) IS NOT NULL", (there.get(name, name),)).fetchall()
+        if not found:
+            there.pop(name, None)
+    return there
 
 
 def script(version: int) -> str:
