@@ -249,6 +249,28 @@ def test_lines_of_a_session_that_is_there_are_not_listed(
     assert titles(db) == ["lost", "my prompt"]
 
 
+@pytest.mark.parametrize(("typed", "more", "content"), [
+    ("fix it", {"project": "/w/"}, "fix it"),
+    ("look: [Pasted text #1 +2 lines] ok?", {"pastedContents": {"1": {"contentHash": "a1"}}},
+     "look: a\nb\nc ok?"),
+    ("[Image #1]what is it", {}, "[Image #1] what is it"),
+    ("fix it", {}, [{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"},
+                    {"type": "text", "text": "fix it"}]),
+    ("fix it", {}, "<system-reminder>no</system-reminder>\nfix it"),
+])  # fmt: skip
+def test_a_line_is_the_prompt_of_a_session_though_it_is_written_otherwise(
+    typed: str, more: dict[str, Any], content: Any, tmp_path: Path
+) -> None:
+    file = File()
+    file.user(content)
+    file.assistant("yes", id="msg_1")
+    file.write(tmp_path / "projects" / "-w")
+    other = claude_line(None, "look: [Pasted text #1 +2 lines] no?")
+    write(tmp_path / "history.jsonl", [claude_line(None, typed, **more), other])
+    drafts, _ = read_all(ClaudeCodeSource(), tmp_path)
+    assert [said(drafts[name]) for name in drafts if name != SESSION] == [[other["display"]]]
+
+
 def test_a_line_that_a_session_took_leaves_the_day(db: Database, tmp_path: Path) -> None:
     root = tmp_path / "c"
     lines = [claude_line(None, text, START + 10 * at)

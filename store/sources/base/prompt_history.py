@@ -22,7 +22,7 @@ from store.sources.base.file_forms import form_of
 from store.sources.base.json_lines import LineError, parse_line, records_of
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import FileStamp, KnownPrompt, Problem, Reading, Unit
-from store.sources.base.requests import prompt_parts
+from store.sources.base.requests import prompt_parts, request_of
 from store.sources.base.titles import first_prompt
 from store.system.paths import open_regular
 
@@ -30,6 +30,7 @@ NAME = "history.jsonl"
 KEY = "history.jsonl/"
 """Begins the keys of units; the session's id follows."""
 _HEAD = 65_536
+_PICTURE = re.compile(r"\[Image #\d{1,9}\]")
 LIMIT = 256 * 1024 * 1024
 """Bytes of the largest log that is read."""
 NOTE = "Only the prompts of this session are known: its own file is gone."
@@ -51,6 +52,8 @@ class TypedLine:
         folder: The workspace, where the log names it.
         origin: ``human``, ``command`` or ``shell``.
         details: What goes into ``metadata.backscroll``.
+        gaps: Matches what stands in the text for what the log does not hold, such as what was
+            pasted.
     """
 
     session: str
@@ -59,6 +62,7 @@ class TypedLine:
     folder: str | None = None
     origin: str = "human"
     details: dict[str, Any] = field(default_factory=dict)
+    gaps: re.Pattern[str] | None = None
 
 
 def is_log(path: str, keys: Collection[str]) -> bool:
@@ -300,13 +304,36 @@ def _not_among(
         said.setdefault(_plain(prompt.text), []).append(prompt.at)
     left = []
     for number, line in lines:
-        times = said.get(_plain(line.text), [])
-        sent = [at for at in times if -_SENT_BEFORE_MS <= at - line.at <= _SENT_AFTER_MS]
+        sent = [
+            (abs(at - line.at), at, text) for text in _same_words(line, said) for at in said[text]
+            if -_SENT_BEFORE_MS <= at - line.at <= _SENT_AFTER_MS
+        ]
         if sent:
-            times.remove(min(sent, key=lambda at: abs(at - line.at)))
+            _, at, text = min(sent)
+            said[text].remove(at)
         else:
             left.append((number, line))
     return left
+
+
+def _same_words(line: TypedLine, said: Collection[str]) -> list[str]:
+    """Return which of some prompts may be a typed line."""
+    words = _plain(line.text)
+    if words in said or line.gaps is None or not line.gaps.search(words):
+        return [words] if words in said else []
+    held = [piece.strip() for piece in line.gaps.sub("\0", words).split("\0")]
+    return [text for text in said if _holds_in_order(text, held)]
+
+
+def _holds_in_order(text: str, held: Sequence[str]) -> bool:
+    """Return whether a text begins with the first of some pieces, ends with the last, has all."""
+    first, *others, last = held
+    at = len(first)
+    for piece in others:
+        at = text.find(piece, at) + len(piece)
+        if at < len(piece):
+            return False
+    return text.startswith(first) and text.endswith(last) and at + len(last) <= len(text)
 
 
 def _day(at: int) -> str:
@@ -314,7 +341,8 @@ def _day(at: int) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())
+    """Return a prompt's words, without marks of pictures and what was put around them."""
+    return " ".join(_PICTURE.sub(" ", request_of(text)).split())
 
 
 def _message(line: TypedLine, number: int, record: bytes) -> MessageDraft:

@@ -7,6 +7,7 @@ name no session. Pasted text is in ``pastedContents`` by its number, and in ``di
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,8 +46,10 @@ def typed_line(entry: dict[str, Any]) -> TypedLine | None:
         return string(mapping(pasted.get(found[1])).get("content")) or found[0]
 
     at, folder = epoch_ms(entry.get("timestamp")) or 0, string(entry.get("project"))
+    if folder is not None and folder.startswith("/"):
+        folder = os.path.normpath(folder)
     origin, details = _kind_of(text)
-    return TypedLine(session, _PASTED.sub(whole, text), at, folder, origin, details)
+    return TypedLine(session, _PASTED.sub(whole, text), at, folder, origin, details, _PASTED)
 
 
 def _kind_of(text: str) -> tuple[str, dict[str, Any]]:
