@@ -6,7 +6,9 @@ keys that an agent's API rejects. Queued, cancelled and hidden messages stay beh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from store.engine.database import Database
 from store.engine.transactions import beside_others
@@ -49,22 +51,46 @@ class Forked:
     preview: ForkPreview
 
 
-def _select_messages(db: Database, session_id: str, message_id: str, before: bool) -> None:
-    """Fill ``temp.fork_messages`` with what is copied, numbered from 1 in display order."""
+class _Chosen(NamedTuple):
+    """The messages that are copied, as a table of ``position`` (from 1) and ``old_id``.
+
+    Attributes:
+        table: A temporary table of a file. On a server, which writes one to its catalogue, the
+            statement that finds them.
+        values: Of that statement, by name.
+    """
+
+    table: str
+    values: Mapping[str, object]
+
+
+def _chosen(db: Database, session_id: str, message_id: str, *, before: bool) -> _Chosen:
+    """Return the messages up to one, in display order.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        message_id: The message.
+        before: Whether it is left out.
+    """
+    selected = (
+        "SELECT row_number() OVER (ORDER BY m.created_at, m.id) AS position, m.id AS old_id"
+        " FROM chat_messages m WHERE m.session_id = $from AND (m.created_at, m.id)"
+        f" {'<' if before else '<='} (SELECT created_at, id FROM chat_messages WHERE id = $until)"
+        f" AND {db.form.shown('m')}"
+    )
+    values = {"from": session_id, "until": message_id}
+    if db.server is not None:
+        return _Chosen(f"({selected})", values)
     db.connection.execute("DROP TABLE IF EXISTS temp.fork_messages")
     db.connection.execute(
         "CREATE TEMP TABLE fork_messages("
         " position BIGINT PRIMARY KEY, old_id TEXT NOT NULL, new_id TEXT)"
     )
-    comparison = "<" if before else "<="
     db.connection.execute(
         "INSERT INTO temp.fork_messages(position, old_id)"
-        " SELECT row_number() OVER (ORDER BY m.created_at, m.id), m.id FROM chat_messages m"
-        " WHERE m.session_id = $1 AND (m.created_at, m.id)"
-        f" {comparison} (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {db.form.shown('m')} ORDER BY m.created_at, m.id",
-        {"1": session_id, "2": message_id},
-    )
+        f" {selected} ORDER BY m.created_at, m.id", values)
+    return _Chosen("temp.fork_messages", {})
 
 
 def _prompt_text(db: Database, message_id: str) -> str:
@@ -108,7 +134,7 @@ def _file_name(media_type: object, name: object, url: object) -> str:
 def preview_fork(
     db: Database, session_id: str, message_id: str, *, before: bool = False
 ) -> ForkPreview:
-    """Tell what a fork at a message would copy; writes nothing but a temporary table.
+    """Tell what a fork at a message would copy; writes nothing but a temporary table of a file.
 
     Args:
         db: The store, inside a write transaction.
@@ -120,25 +146,33 @@ def preview_fork(
         NotFound: Session or message is not there.
         Refused: The message cannot be the point of a fork.
     """
+    return _preview(db, session_id, message_id, before=before)[0]
+
+
+def _preview(
+    db: Database, session_id: str, message_id: str, *, before: bool
+) -> tuple[ForkPreview, _Chosen]:
+    """Return what a fork would copy, as a preview and as a table; see ``preview_fork``."""
     require_session(db, session_id)
     role = require_visible_message(db, session_id, message_id)
     if before and role != "user":
         raise Refused(f"cannot fork before {message_id}: it is the {role}'s; choose a user message")
     if before and not _is_a_persons(db, message_id):
         raise Refused("cannot fork before this message: a program wrote it; choose one of yours")
-    _select_messages(db, session_id, message_id, before)
-    messages, parts, calls = db.connection.execute(
-        "SELECT count(DISTINCT f.position), count(p.id), count(p.tool_call_id)"
-        " FROM temp.fork_messages f LEFT JOIN chat_parts p ON p.message_id = f.old_id"
+    chosen = _chosen(db, session_id, message_id, before=before)
+    messages, parts, calls, last_at = db.connection.execute(
+        "SELECT count(DISTINCT f.position), count(p.id), count(p.tool_call_id), max(f.position)"
+        f" FROM {chosen.table} f LEFT JOIN chat_parts p ON p.message_id = f.old_id", chosen.values
     ).fetchone()
     if not messages:
         raise Refused("nothing comes before the first message; start a new session with its text")
     (last,) = db.connection.execute(
-        "SELECT old_id FROM temp.fork_messages ORDER BY position DESC LIMIT 1"
-    ).fetchone()
+        f"SELECT f.old_id FROM {chosen.table} f WHERE f.position = $last",
+        {**chosen.values, "last": last_at}).fetchone()
     prompt = _prompt_text(db, message_id) if before else None
     files = _files_of(db, message_id) if before else ()
-    return ForkPreview(fork_title(db, session_id), messages, parts, calls, last, prompt, files)
+    title = fork_title(db, session_id)
+    return ForkPreview(title, messages, parts, calls, last, prompt, files), chosen
 
 
 @beside_others
@@ -170,11 +204,13 @@ def fork(
     """
     require_session(db, session_id)
     refuse_while_running(db, session_id, now)
-    preview = preview_fork(db, session_id, message_id, before=before)
+    preview, chosen = _preview(db, session_id, message_id, before=before)
     new_session = ids.mint("ses")
     draft = preview.prompt if draft is None else draft
     _copy_session(db, session_id, new_session, preview, draft if before else None, now)
-    _copy_chosen(db, session_id, new_session, ids.reserve(preview.messages))
+    _copy_messages(db, chosen, new_session, ids.reserve(preview.messages))
+    _remap_compactions(db, chosen, new_session)
+    _copy_attachments(db, session_id, new_session)
     rollups.write(db, new_session)
     record(
         db, "fork", session_id, f"forked “{preview.title}”", "[]", now,
@@ -182,18 +218,6 @@ def fork(
     )  # fmt: skip
     note_change(db, new_session, now)
     return Forked(new_session, preview)
-
-
-def _copy_chosen(db: Database, session_id: str, new_session: str, first_tick: int) -> None:
-    """Copy what ``temp.fork_messages`` names, with new ids from the first tick on."""
-    db.connection.execute(
-        f"UPDATE temp.fork_messages SET new_id = {_new_id(db, 'msg_', 'position')}",
-        {"1": first_tick},
-    )
-    _copy_messages(db, new_session)
-    _copy_parts(db, new_session, first_tick)
-    _remap_compactions(db, new_session)
-    _copy_attachments(db, session_id, new_session)
 
 
 def _new_id(db: Database, prefix: str, position: str) -> str:
@@ -209,14 +233,19 @@ def _new_id(db: Database, prefix: str, position: str) -> str:
     return f"'{prefix}' || {db.sql.hex12(tick)} || {db.sql.random_tail}"
 
 
-def _insert_copy(
-    db: Database, table: str, overrides: dict[str, str], tail: str, values: dict[str, object]
-) -> None:
-    """Copy rows of a table, every column of whatever form the file has, some replaced by SQL."""
+def _copying(db: Database, table: str, overrides: dict[str, str], tail: str) -> str:
+    """Return a statement that copies rows, every column of whatever form the store has.
+
+    Args:
+        db: The store.
+        table: The table.
+        overrides: SQL of the columns that are not copied as they are.
+        tail: What comes after FROM; the rows are called ``x``.
+    """
     columns = columns_of(db, table)
     names = ", ".join(f'"{name}"' for name in columns)
     picked = ", ".join(overrides.get(name, f'x."{name}"') for name in columns)
-    db.connection.execute(f"INSERT INTO {table}({names}) SELECT {picked} FROM {tail}", values)
+    return f"INSERT INTO {table}({names}) SELECT {picked} FROM {tail}"
 
 
 def _copy_session(
@@ -239,7 +268,8 @@ def _copy_session(
         "1": session_id, "2": new_session, "3": preview.last_message_id, "4": preview.title,
         "5": now, "6": _metadata(db, session_id, preview.title, draft),
     }  # fmt: skip
-    _insert_copy(db, "chat_sessions", overrides, "chat_sessions x WHERE x.id = $1", values)
+    db.connection.execute(
+        _copying(db, "chat_sessions", overrides, "chat_sessions x WHERE x.id = $1"), values)
 
 
 def _metadata(db: Database, session_id: str, title: str, draft: str | None) -> str:
@@ -263,38 +293,61 @@ def _metadata(db: Database, session_id: str, title: str, draft: str | None) -> s
     return str(metadata)
 
 
-def _copy_messages(db: Database, new_session: str) -> None:
-    overrides = {
+def _copy_messages(db: Database, chosen: _Chosen, new_session: str, first_tick: int) -> None:
+    """Copy the chosen messages with their parts.
+
+    Args:
+        db: The store.
+        chosen: The messages.
+        new_session: The session that they go to.
+        first_tick: The stamp of the first copy.
+    """
+    message = {
         "id": "f.new_id",
-        "session_id": "$1",
+        "session_id": "$2",
         "metadata_json": db.sql.with_text("x.metadata_json", "inherited_from", "x.id"),
     }
-    tail = f"temp.fork_messages f {db.sql.then_join} chat_messages x ON x.id = f.old_id"
-    tail += " ORDER BY f.position"
-    _insert_copy(db, "chat_messages", overrides, tail, {"1": new_session})
-
-
-def _copy_parts(db: Database, new_session: str, first_tick: int) -> None:
-    overrides = {
+    part = {
         "id": _new_id(db, "prt_", "f.position"),
         "message_id": "f.new_id",
         "session_id": "$2",
         # An unsettled answer of the parent's run is not the fork's to continue.
         "continuation_run_id": "NULL",
     }
-    tail = f"temp.fork_messages f {db.sql.then_join} chat_parts x ON x.message_id = f.old_id"
-    tail += ' ORDER BY f.position, x."index"'
-    _insert_copy(db, "chat_parts", overrides, tail, {"1": first_tick, "2": new_session})
+    named = chosen.table if db.server is None else "named"
+    messages = _copying(
+        db, "chat_messages", message,
+        f"{named} f {db.sql.then_join} chat_messages x ON x.id = f.old_id ORDER BY f.position")
+    # On a server a part waits for the copy of its message.
+    copied = "" if db.server is None else "JOIN copied c ON c.id = f.new_id"
+    parts = _copying(
+        db, "chat_parts", part,
+        f"{named} f {copied} {db.sql.then_join} chat_parts x ON x.message_id = f.old_id"
+        ' ORDER BY f.position, x."index"')
+    new_id, tick = _new_id(db, "msg_", "position"), {"1": first_tick}
+    if db.server is None:
+        db.connection.execute(f"UPDATE {named} SET new_id = {new_id}", tick)
+        db.connection.execute(messages, {"2": new_session})
+        db.connection.execute(parts, {**tick, "2": new_session})
+        return
+    # One statement sees one state of the session, whoever else writes it.
+    db.connection.execute(
+        f"WITH named AS MATERIALIZED (SELECT o.*, {new_id} AS new_id FROM {chosen.table} o),"
+        f" copied AS ({messages} RETURNING id) {parts}",
+        {**chosen.values, **tick, "2": new_session})
 
 
-def _remap_compactions(db: Database, new_session: str) -> None:
+def _remap_compactions(db: Database, chosen: _Chosen, new_session: str) -> None:
     """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
     named = ", ".join(
         db.sql.fact("p.data_json", f"data.{key}")
         for key in ("tail_start_id", "tail_end_id")
     )
+    copies = chosen.table if db.server is None else (
+        f"(SELECT {db.form.fact('m', 'inherited_from')} AS old_id, m.id AS new_id"
+        " FROM chat_messages m WHERE m.session_id = $1)")
     rows = db.connection.execute(
-        "SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN temp.fork_messages f"
+        f"SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN {copies} f"
         f" ON f.old_id IN ({named})"
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'",
         {"1": new_session},
