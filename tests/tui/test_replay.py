@@ -651,12 +651,15 @@ async def test_a_rewind_and_its_undoing_are_seen_from_the_log(path: Path) -> Non
 async def test_what_was_deleted_is_seen_until_then(path: Path) -> None:
     database = open_database(path)
     switch_on(database)
-    database.connection.execute("DELETE FROM chat_messages WHERE id = ?", (message_id(2),))
+    for number in (0, 2):
+        database.connection.execute(
+            "DELETE FROM chat_messages WHERE id = ?", (message_id(number),))
     database.connection.execute("DELETE FROM chat_parts WHERE tool_call_id = 'c1'")
     database.connection.execute("UPDATE events SET at = ? WHERE kind LIKE '%deleted'",
                                 (START + 605_000,))
     database.close()
     async with replaying(path, size=(200, 50)) as replay:
+        assert replay.at == 0 and "first prompt" in replay.shown
         seen = []
         for at in (599_999, 600_000, 604_999, 605_000, 612_000, 80_000):
             await replay.to(at)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,13 @@ def as_replayed(document: ReplayDocument) -> list[tuple[object, ...]]:
     return found
 
 
+def laid_out(document: ReplayDocument) -> list[list[str]]:
+    """The lines of each part."""
+    blocks = [document.block(part) for part in range(len(document))]
+    return [[line.whole_text for line in block.lines] if block is not None else []
+            for block in blocks]
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
     with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as database:
@@ -174,6 +182,7 @@ async def test_each_moment_equals_the_store_as_it_was(
             if document is None:
                 continue
             reader = ReplayReader(store, row)
+            fresh = deepcopy(document.recording)
             times = list(moments)
             for at in [*times, *rng.sample(times, min(5, len(times)))]:
                 if at < document.timeline.begin or not has_places(moments[at]):
@@ -181,5 +190,9 @@ async def test_each_moment_equals_the_store_as_it_was(
                 document.show_at(at)
                 await reader.have(document, range(len(document)))
                 assert as_replayed(document) == moments[at], (session_id, at)
+                again = ReplayDocument(fresh, Setting(80, 80))
+                again.show_at(at)
+                await reader.have(again, range(len(again)))
+                assert laid_out(document) == laid_out(again), (session_id, at)
                 compared += 1
     assert compared > 20

@@ -26,7 +26,7 @@ from tui.transcript.document import Document, Key
 from tui.transcript.item import Setting
 from tui.transcript.layout import PartBlock
 from tui.transcript.measures import estimate, estimates
-from tui.transcript.skeleton import EMPTY_INDEX, HIDDEN, UNSETTLED, Skeleton
+from tui.transcript.skeleton import EMPTY_INDEX, HIDDEN, UNSETTLED, WAITING, Skeleton
 
 NEAR = 60
 """Parts at the end whose rows are read before a moment is shown."""
@@ -376,9 +376,13 @@ class ReplayDocument(Document):
         message = timeline.message_of(number)
         writes, of_message = timeline.writes(number), timeline.message_writes(message)
         is_open = number in self._open
+        grows = is_open and (writes is None or at < writes.times[0])
+        # The time that a call has run is shown, too.
+        runs = self._whole.is_tool(number) and (
+            is_open or self._whole.states[number] in (UNSETTLED, WAITING))
         return (
             number, bisect_right(writes.times, at) if writes is not None else 0,
-            at if is_open and (writes is None or at < writes.times[0]) else 0,
+            at if grows or runs else 0,
             bisect_right(of_message.times, at) if of_message is not None else 0,
             message in self._cut.answering, is_open)
 

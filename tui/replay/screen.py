@@ -105,8 +105,9 @@ class ReplayScreen(OwnServices, UpperScreen):
         self._totals: Totals | None = None
         self._axis: Axis | None = None
         self._reading: SessionReading | None = None
+        self._begun: int | None = None
         self._left: Left | None = None
-        self._is_window = False
+        self._is_window, self._was_moved = False, False
         self._ticked = clock()
         self._tick_waits = False
         self._sought_share: float | None = None
@@ -191,12 +192,21 @@ class ReplayScreen(OwnServices, UpperScreen):
             self.player.growing = growing
         else:
             self.player.take(axis, running=piece.runs, growing=growing)
-        if was_window and not piece.is_window:
-            start = self._start()
-            if start is not None and start > self.player.at:
-                self.player.seek(start)
+        if not self._was_moved:
+            self._begin_again(was_window=was_window)
         if not growing:
             self.background(self._read_totals, group="totals")
+
+    def _begin_again(self, *, was_window: bool) -> None:
+        """Go to where the replay was to begin, where more of the session says better when."""
+        player, start = self.player, self._start()
+        assert player is not None
+        if start is not None:
+            if was_window and start > player.at:
+                player.seek(start)
+        elif self._begun is not None and player.axis.begin < self._begun:
+            player.seek(player.axis.begin)
+        self._begun = player.axis.begin
 
     async def _read_totals(self) -> None:
         """Read what the answers used; figures follow the time from then on."""
@@ -318,6 +328,7 @@ class ReplayScreen(OwnServices, UpperScreen):
 
     async def _seek(self, at: int | None) -> None:
         if self.player is not None and at is not None:
+            self._was_moved = True
             self.player.seek(at)
             self.view.at_end = True
             await self.show()
@@ -328,6 +339,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         """Play, or pause."""
         if self.player is not None:
             self._ticked = self._clock()
+            self._was_moved = True
             self.player.toggle()
             self.view.at_end |= self.player.playing
             await self.show()
@@ -376,6 +388,7 @@ class ReplayScreen(OwnServices, UpperScreen):
     async def to_end(self) -> None:
         """Go to the end; a session that runs is followed."""
         if self.player is not None:
+            self._was_moved = True
             self.player.seek_end()
             self.view.at_end = True
             await self.show()
@@ -383,6 +396,7 @@ class ReplayScreen(OwnServices, UpperScreen):
     async def to_share(self, share: float) -> None:
         """Go to a share of the replay, 0 to 1."""
         if self.player is not None:
+            self._was_moved = True
             self.player.seek_share(share)
             self.view.at_end = True
             await self.show()
