@@ -8,10 +8,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from store.config import quick_config
 from store.engine.opening import open_target
 from store.engine.server.searched import make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.errors import BackscrollError
+from store.events.trimming import Bounds, bounds_of, trim_if_due
 from store.stats import __main__ as statistics
 from store.stats.tables import STATISTICS
 from store.system.stopping import Stop
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0
 """Seconds between looks at the server; a screen counts what changed since itself."""
+TRIM_EVERY_S = 600.0
+"""Seconds between two looks whether old events are due to be cut."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Between two tries to reach it; each is twice the one before."""
 
@@ -45,9 +49,13 @@ def keep_server(url: ServerUrl, stop: Stop, teller: Teller, *, once: bool) -> in
             # The server ends what it has begun, even where this process ends before.
             indexing = threading.Thread(target=_make_indexes, args=(url,), daemon=True)
             indexing.start()
+            trimming = threading.Thread(
+                target=_trim_daily, args=(url, stop, teller, once), daemon=True)
+            trimming.start()
             statistics.keeper(store, stop, teller.trouble, once=once, poll_s=POLL_S).run()
             if once:
                 indexing.join()
+                trimming.join()
     except BackscrollError as error:
         teller.trouble(str(error))
         return 1
@@ -73,6 +81,22 @@ def _place(url: ServerUrl, stop: Stop, *, once: bool) -> Path | None:
             database.close()
             return database.path
     return None
+
+
+def _trim_daily(url: ServerUrl, stop: Stop, teller: Teller, once: bool) -> None:
+    """Cut old events once a day, where the config wants that and this role may."""
+    config = quick_config()
+    bounds = bounds_of(config.events)
+    while bounds != Bounds() and not config.read_only and not stop.is_set():
+        try:
+            with contextlib.closing(open_target(url.dsn, write=True)) as database:
+                if database.read_only is None:
+                    trim_if_due(database, bounds)
+        except (BackscrollError, sqlite3.Error) as error:
+            teller.trouble(f"old events cannot be cut: {error}")
+        if once:
+            return
+        stop.wait(TRIM_EVERY_S)
 
 
 def _make_indexes(url: ServerUrl) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import random
 import sqlite3
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,10 +24,14 @@ from store.events.log import (
 )
 from store.events.reading import changes_of, events_of, events_of_all
 from store.events.rebuilding import differing, rebuild
+from store.recorder.policy import SavePolicy
+from store.recorder.procedures import drive
+from store.recorder.recording import Recording
+from store.replay.log import log_page
 from store.system.files import AlreadyThere
 from store.upkeep.doctor import examine
 from tests.sources.postgres_server import Server
-from tests.store.engines import opened_again
+from tests.store.engines import new_server_store, opened_again
 from tests.store.events.tables import Changes
 
 TABLES = ("chat_sessions", "chat_messages", "chat_parts")
@@ -424,3 +430,42 @@ def test_what_a_server_cannot_hold_is_named(tmp_path: Path, postgres: Server) ->
         switch_on(db)
         made = rebuild(db, url)
         assert made.rows["chat_sessions"] == 2 and made.differing == ["ses_2"]
+
+
+@pytest.mark.long
+def test_a_replay_sees_the_same_in_a_file_and_on_a_server(
+    tmp_path: Path, postgres: Server
+) -> None:
+    seen: list[list[tuple[object, ...]]] = []
+    for target in (str(tmp_path / "library.db"), new_server_store(postgres)):
+        with contextlib.closing(open_target(target, create=True, write=True)) as db:
+            switch_on(db)
+            recording = Recording(policy=SavePolicy(save_buffer_ms=0),
+                                  clock=partial(next, count(1_800_000_000_000)))
+            drive(db, recording.start(None, agent="test"))
+            for number in range(40):
+                for chunk in (
+                    {"type": "start"}, {"type": "text-start", "id": "t"},
+                    {"type": "text-delta", "id": "t", "delta": "w\u00f6rd " * number},
+                    {"type": "text-delta", "id": "t", "delta": "\U0001f600 end"},
+                    {"type": "tool-input-start", "toolCallId": f"c{number}", "toolName": "write"},
+                    {"type": "tool-input-delta", "toolCallId": f"c{number}",
+                     "inputTextDelta": '{"text":"' + "ab" * 60},
+                    {"type": "tool-input-delta", "toolCallId": f"c{number}",
+                     "inputTextDelta": 'more"}'},
+                    {"type": "finish"},
+                ):
+                    drive(db, recording.receive(dict(chunk)))
+                    drive(db, recording.save(exact=True))
+            found = []
+            for event in events_of(db, recording.session_id):
+                payload = dict(event.payload)
+                for moment in ("created_at", "updated_at", "metadata_json"):
+                    payload.pop(moment, None)
+                found.append((event.seq, event.kind, event.part_index, payload))
+            pages, _ = log_page(db, recording.session_id, 0, 10_000)
+            assert [one.seq for one in pages] == [one[0] for one in found]
+            assert differing(db) == []
+            seen.append([*found, *((one.what, one.position, one.type, one.state, one.role)
+                                   for one in pages)])
+    assert len(seen[0]) > 500 and seen[0] == seen[1]

@@ -8,14 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.engine.opening import open_target
 from store.engine.server.searched import indexes_of
 from store.engine.server_url import ServerUrl, server_url
+from store.events.log import switch_on
+from store.events.rebuilding import differing
+from store.events.trimming import log_size
+from store.search.index.__main__ import Teller
 from store.stats.checking import check
 from store.stats.keeping import Counter
 from store.stats.tables import STATISTICS
 from store.sync.forget import forget
+from store.system.stopping import Stop
+from store.upkeep.on_server import keep_server
 from store.upkeep.process import start_upkeep
+from store.verbs.marks import rename
 from tests.sources.postgres_server import Database, Server
 from tests.store.engines import new_server_store
 from tests.store.stats.test_rollups import answers, asked, catch_up
@@ -121,4 +129,22 @@ def test_what_another_machine_forgot_is_not_shown_and_goes(
     for word in (b"secret-folder", b"secret-agent", secret.encode()):
         assert word not in path.read_bytes()
     assert check(talk.db.path) == []
+    talk.db.close()
+
+
+@pytest.mark.long
+def test_the_helper_cuts_old_events(url: str, tmp_path: Path) -> None:
+    config = tmp_path / "config" / "backscroll"
+    config.mkdir(parents=True)
+    config.joinpath("config.toml").write_text("[events]\nkeep_days = 1\n")
+    server = server_url(url)
+    assert server is not None
+    talk = Talk(open_target(url, write=True))
+    session = talk.session()
+    switch_on(talk.db)
+    for number in range(5):
+        in_transaction(talk.db, rename, session, f"title {number}", now=number)
+    talk.db.connection.execute("UPDATE events SET at = 1")
+    assert keep_server(server, Stop(), Teller(False), once=True) == 0
+    assert log_size(talk.db)[0] == 1 and differing(talk.db) == []
     talk.db.close()
