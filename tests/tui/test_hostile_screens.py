@@ -59,6 +59,7 @@ async def walk(run: Running, keys: str) -> set[str]:
     return seen
 
 
+@pytest.mark.long
 async def test_every_screen_is_clean_before_the_guard(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def values(make: Callable[[Path], Path]) -> list[Any]:
     return ODD_VALUES if make is contract else [None, *ODD_VALUES]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [contract, loose])
 async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Path) -> None:
     path = make(tmp_path / "host.db")

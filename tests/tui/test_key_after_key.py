@@ -51,6 +51,7 @@ async def test_text_is_read_in_the_order_it_was_typed_in(tmp_path: Path) -> None
             assert run.sessions.filter_text == ""
 
 
+@pytest.mark.long
 async def test_keys_behind_the_filter_move_in_what_it_found(tmp_path: Path) -> None:
     path = greek(tmp_path)
     async with running(path) as run:
@@ -70,6 +71,7 @@ async def test_keys_behind_the_filter_move_in_what_it_found(tmp_path: Path) -> N
             assert not run.sessions.filter_text and not archived(path)
 
 
+@pytest.mark.long
 async def test_keys_behind_the_search_of_the_transcript_go_on_in_it(tmp_path: Path) -> None:
     async with running(two_talks(tmp_path / "s.db")) as run:
         await typed(run, 0, "G", "enter")

@@ -17,6 +17,8 @@ from tui.keys.names import key_name
 from tui.keys.pane import owners_of
 from tui.keys.registry import commands
 
+pytestmark = pytest.mark.long
+
 MOVES = frozenset({
     "down", "up", "page-down", "page-up", "half-page-down", "half-page-up", "top", "end",
 })
