@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import gc
 import re
-import shlex
 import signal
 import sqlite3
 import time
@@ -25,7 +24,6 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
-from store.engine.server_url import ServerTrouble
 from store.engine.transactions import explained, is_lost
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.locations import library_path
@@ -79,7 +77,7 @@ FILLED_AFTER_S = 0.5
 """The inspector has its part so long after the transcript has its session."""
 MOST_TOASTS = 2
 MOST_PATH = 48
-_LONG_PATH = re.compile(rf"(?<!\S)(?:~|/)\S{{{MOST_PATH},}}")
+_LONG_PATH = rf"(?<!\S)(?:~|/)\S{{{MOST_PATH},}}"  # Compiled when a toast is shown.
 
 
 class ShownToast(NamedTuple):
@@ -169,17 +167,21 @@ class BackscrollApp(CommandOwner, CommandApp):
     def _start_in(self, theme: str) -> None:
         """Take the first theme; our dark one without having every style sheet parsed twice."""
         self._themed = True
-        if theme != "backscroll-dark":
+        if theme == "backscroll-dark":
+            self.set_reactive(App.theme, theme)
+            self.set_class(True, f"-theme-{theme}", update=False)
+        else:
             self.theme = theme
-            return
-        self.set_reactive(App.theme, theme)
-        self.set_class(True, f"-theme-{theme}", update=False)
         self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the theme's variables, with readable colours for selected text."""
-        variables = super().get_css_variables()
-        return {**variables, **selection_variables(palette_of(self))} if self._themed else variables
+        """Return the theme's variables, with readable colours for selected text.
+
+        Until a theme is chosen nothing is drawn, and Textual's own is not worked out.
+        """
+        if not self._themed:
+            return {}
+        return {**super().get_css_variables(), **selection_variables(palette_of(self))}
 
     @property
     def main(self) -> MainScreen:
@@ -420,6 +422,8 @@ class BackscrollApp(CommandOwner, CommandApp):
             return None
         path, option = str(self.library.path), ""
         if self.library.path != real_path(library_path()):
+            import shlex
+
             quoted = shlex.quote(path)
             option = f" --store {home_path(path) if quoted == path else quoted}"
         return f"Not read yet; run: backscroll sync{option}"
@@ -479,7 +483,8 @@ class BackscrollApp(CommandOwner, CommandApp):
 
         With the newest two are shown, so that they do not pile up.
         """
-        words, now = _LONG_PATH.sub(_shortened, clean(message)), time.monotonic()
+        words = re.sub(_LONG_PATH, _shortened, clean(message))
+        now = time.monotonic()
         self._toasts = [toast for toast in self._toasts if now < toast.until]
         if any(toast.words == words for toast in self._toasts):
             return
@@ -519,6 +524,8 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     def report(self, summary: str, error: BaseException | None) -> None:
         """Say what went wrong, and keep the whole of it in the log file."""
+        from store.engine.server_url import ServerTrouble  # The first screen does without.
+
         path = problems.keep(summary, error)
         if error is not None and (is_lost(error) or isinstance(error, ServerTrouble)):
             return  # The top line of each screen says so, and since when.

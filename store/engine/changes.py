@@ -6,12 +6,11 @@ host's file has no such log, so everything shown has to be read again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from store.engine.database import Database
+from store.system.records import field, record
 
 
-@dataclass(slots=True)
+@record
 class Moved:
     """A set of changes.
 

@@ -18,7 +18,7 @@ PRESENCE = "store.activity.presence"
 SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
 NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
                  "store.conversation.touched", "tui.keys.registry", "store.queries.places",
-                 "orjson", "tui.query.line", "tui.kit.text_line")
+                 "orjson", "tui.query.line", "tui.kit.text_line", "store.engine.server_url")
 """What no first screen shows: dialogs, calls in words, commands of other screens, marks, lines
 to type into."""
 

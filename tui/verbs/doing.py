@@ -77,14 +77,14 @@ async def _ended(worker: Worker[Any]) -> None:
         await worker.wait()
 
 
-_THE_MESSAGE = re.compile(r"^message \S+(?= (?:is|was) )")
+_THE_MESSAGE = r"^message \S+(?= (?:is|was) )"
 
 
 def refuse(host: Terminal, error: BackscrollError) -> None:
     """Show why something is not possible."""
     severe = not isinstance(error, (Refused, NotFound))
     # Whoever looks at the selected message needs no id to know which one is meant.
-    reason = _THE_MESSAGE.sub("this message", str(error))
+    reason = re.sub(_THE_MESSAGE, "this message", str(error))
     if "://" not in reason.partition(" ")[0]:
         reason = reason[:1].upper() + reason[1:]
     host.notify(reason, severity="error" if severe else "warning", markup=False)
