@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 import pytest
 
 from store.engine.database import open_database
+from store.sources.base import steps
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import by_turns, long_units
 from store.sync.engine import Sync
@@ -22,12 +24,9 @@ from tests.bench import claude_corpus
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 BYTES = 6_500_000
-"""Four steps: the third is the other process's, the last one always this one's."""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return claude_corpus.make_long(tmp_path_factory.mktemp("long"), BYTES)
+STEP_BYTES = (1 << 20, 8 << 20)
+"""Of this process; the other one's steps are larger. Its first is the third of the file, and
+the last one is always this one's."""
 
 
 def rows(root: Path, store: Path, helpers: int) -> dict[str, list[Any]]:
@@ -56,6 +55,26 @@ def name_an_early_row(file: Path) -> None:
     file.write_bytes(b"\n".join([*lines, orjson.dumps(last)]) + b"\n")
 
 
+Home = tuple[Path, dict[str, list[Any]]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path], None]], Home]:
+    """A folder with a changed file, and the library of one process."""
+    made = claude_corpus.make_long(tmp_path_factory.mktemp("long"), BYTES)
+
+    @cache
+    def changed(change: Callable[[Path], None]) -> Home:
+        folder = tmp_path_factory.mktemp("home")
+        file = folder / "home" / "projects" / made.parent.name / made.name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(made.read_bytes())
+        change(file)
+        return folder / "home", rows(folder / "home", folder / "here.db", helpers=0)
+
+    return changed
+
+
 @pytest.mark.parametrize(
     ("change", "command", "killed_after", "written"),
     [
@@ -73,16 +92,11 @@ def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
     command: CommandLine,
     killed_after: int,
     written: int,
-    made: Path,
+    home: Callable[[Callable[[Path], None]], Home],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    file = tmp_path / "home" / "projects" / made.parent.name / made.name
-    file.parent.mkdir(parents=True)
-    file.write_bytes(made.read_bytes())
-    change(file)
-    here = rows(tmp_path / "home", tmp_path / "here.db", helpers=0)
-
+    root, here = home(change)
     received: list[Frame | None] = []
 
     def follow(other: by_turns.OtherProcess) -> Frame | None:
@@ -93,8 +107,9 @@ def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
 
     receive = by_turns.OtherProcess.receive
     monkeypatch.setattr(long_units, "SHARED_BYTES", 0)
+    monkeypatch.setattr(steps, "STEP_BYTES", STEP_BYTES)
     monkeypatch.setattr(by_turns, "COMMAND", command)
     monkeypatch.setattr(by_turns, "WAIT_S", 30)
     monkeypatch.setattr(by_turns.OtherProcess, "receive", follow)
-    assert rows(tmp_path / "home", tmp_path / "shared.db", helpers=1) == here
+    assert rows(root, tmp_path / "shared.db", helpers=1) == here
     assert sum(isinstance(one, StepWritten) for one in received) == written

@@ -24,7 +24,7 @@ from store.sources.base.protocol import FileStamp, Known, Place, Problem, Step, 
 from store.system.collection import paused_collection
 from store.system.paths import open_regular
 
-STEP_BYTES = (2 << 20, 8 << 20, 32 << 20)
+STEP_BYTES = (4 << 20, 8 << 20, 32 << 20)
 """Bytes of a step; the next size where no place to continue from is in as many."""
 HEAD_BYTES = 4096
 """Bytes of the file's beginning that must be as they were."""

@@ -15,7 +15,7 @@ _CONTENT = frozenset(
      "gitBranch", "type", "userType"]
 )  # fmt: skip
 """Fields that are looked into by themselves, or never name another row."""
-_STARTED = ("agentId", "runId")
+_STARTED = frozenset(["agentId", "runId"])
 
 
 def defined_by(row: Row) -> list[str]:
@@ -52,7 +52,7 @@ def named_by(row: Row) -> list[str]:
         if isinstance(call := block.get("tool_use_id"), str):
             found.append(call)
     if isinstance(result := data.get("toolUseResult"), dict):
-        found += [name for key in _STARTED if (name := string(result.get(key)))]
+        found += [name for key in result.keys() & _STARTED if (name := string(result[key]))]
     if isinstance(attachment := data.get("attachment"), dict):
         found += [
             value for value in attachment.values()
