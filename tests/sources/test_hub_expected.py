@@ -204,7 +204,7 @@ def test_models_workspaces_and_errors() -> None:
     assert unknown.data["data"]["details"]["confidence"] == 0.83
 
 
-def test_the_scope_is_beside_the_rules(
+def test_the_scope_is_beside_the_rules_in_the_inspector(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     db = grown.synced(HubSource(), FILE, tmp_path / "library.db")
