@@ -2,7 +2,8 @@
 
 The same as in a file: a trigger adds an event in the transaction of its change, whoever writes.
 Events are numbered under a lock that a transaction holds to its end, so that who follows them
-by number leaves none out. JSON is stored as its text, that of parts as bytes, which grow.
+by number leaves none out. A statement takes it before it locks a row, so that no two writers wait
+for each other. JSON is stored as its text, that of parts as bytes, which grow.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _updated(table: str, events: str) -> str:
     keys = keys_of(table, "NEW")
     columns = without_stream(keys) | {"changed": "mask"} | changed
     grown = _GROWN if table == "chat_parts" else ""
-    return (f"mask := {mask}; IF mask <> 0 THEN PERFORM pg_advisory_xact_lock({_LOCK});{grown}"
+    return (f"mask := {mask}; IF mask <> 0 THEN{grown}"
             f" {_insert(events, keys['stream_id'], _KINDS[table], columns)} END IF;")
 
 
@@ -155,7 +156,6 @@ def _function(table: str, names: dict[str, str]) -> str:
     created = _insert(events, new["stream_id"], f"'{word}.created'", whole)
     moved = _insert(events, old["stream_id"], f"'{word}.moved'", without_stream(old))
     deleted = _insert(events, old["stream_id"], f"'{word}.deleted'", without_stream(old))
-    lock = f"PERFORM pg_advisory_xact_lock({_LOCK});"
     became = " OR ".join(_differs(column) for column in KEYS[table])
     stays = "TRUE" if table == "chat_sessions" else (
         f"EXISTS (SELECT 1 FROM {names['chat_sessions']} WHERE id = OLD.session_id)")
@@ -171,10 +171,12 @@ def _function(table: str, names: dict[str, str]) -> str:
 DECLARE
     mask bigint; o bytea; n bytea; data bytea; head int; place int; more int; grown int;
 BEGIN
-    IF TG_OP = 'INSERT' THEN {lock} {created}
-    ELSIF TG_OP = 'DELETE' THEN IF {stays} THEN {lock} {deleted} END IF;
-    ELSIF TG_OP = 'TRUNCATE' THEN {lock} {emptied}
-    ELSIF {became} THEN {lock} {moved} {created}
+    IF TG_LEVEL = 'STATEMENT' THEN
+        PERFORM pg_advisory_xact_lock({_LOCK});
+        IF TG_OP = 'TRUNCATE' THEN {emptied} END IF;
+    ELSIF TG_OP = 'INSERT' THEN {created}
+    ELSIF TG_OP = 'DELETE' THEN IF {stays} THEN {deleted} END IF;
+    ELSIF {became} THEN {moved} {created}
     ELSE {_updated(table, events)}
     END IF;
     RETURN NULL;
@@ -234,7 +236,8 @@ class ServerEvents:
             self._connection.script(
                 f"CREATE TRIGGER event_log_{word} AFTER INSERT OR UPDATE OR DELETE"
                 f" ON {self._names[table]} FOR EACH ROW {of};"
-                f" CREATE TRIGGER event_log_{word}_emptied BEFORE TRUNCATE"
+                f" CREATE TRIGGER event_log_{word}_begun"
+                " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE"
                 f" ON {self._names[table]} FOR EACH STATEMENT {of}")
 
     def _put_functions(self) -> None:
@@ -248,7 +251,7 @@ class ServerEvents:
     def drop(self) -> None:
         """Drop the triggers and their functions."""
         for table, word in WORDS.items():
-            for name in (f"event_log_{word}", f"event_log_{word}_emptied"):
+            for name in (f"event_log_{word}", f"event_log_{word}_begun"):
                 self._connection.script(
                     f"DROP TRIGGER IF EXISTS {name} ON {self._names[table]}")
             self._connection.script(f"DROP FUNCTION IF EXISTS {self._side}.event_log_{word}()")
@@ -294,7 +297,7 @@ class ServerEvents:
         """Return the name of each trigger, and the body of its function."""
         bodies = {word: _function(table, self._names) for table, word in WORDS.items()}
         return [(f"event_log_{word}{ending}", body)
-                for word, body in bodies.items() for ending in ("", "_emptied")]
+                for word, body in bodies.items() for ending in ("", "_begun")]
 
     def _there(self) -> dict[str, str]:
         """Return the triggers that are there and switched on, with their functions' bodies."""

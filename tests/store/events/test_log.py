@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import sqlite3
+import threading
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -16,13 +17,14 @@ from store.engine.opening import open_target
 from store.engine.server.connection import ServerConnection
 from store.engine.server_url import server_url
 from store.errors import Refused
+from store.events.checking import with_gaps
 from store.events.log import (
     log_state,
     switch_off,
     switch_on,
     tables_of,
 )
-from store.events.reading import changes_of, events_of, events_of_all
+from store.events.reading import changes_of, events_of, events_of_all, newest_event
 from store.events.rebuilding import differing, rebuild
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
@@ -469,3 +471,42 @@ def test_a_replay_sees_the_same_in_a_file_and_on_a_server(
             seen.append([*found, *((one.what, one.position, one.type, one.state, one.role)
                                    for one in pages)])
     assert len(seen[0]) > 500 and seen[0] == seen[1]
+
+
+@pytest.mark.long
+def test_programs_that_write_at_once_leave_no_gap_and_no_deadlock(postgres: Server) -> None:
+    url = server_url(new_server_store(postgres))
+    assert url is not None
+    failed: list[BaseException] = []
+    with contextlib.closing(open_target(url.dsn, write=True)) as db:
+        switch_on(db)
+        for number in range(4):
+            session(db, f"ses_{number}")
+
+        def write(seed: int) -> None:
+            rng = random.Random(seed)
+            try:
+                with contextlib.closing(ServerConnection(url)) as program:
+                    for number in range(30):
+                        program.script("BEGIN")
+                        for _ in range(3):
+                            program.script(
+                                f"UPDATE chat_sessions SET updated_at = {seed * 1000 + number}"
+                                f" WHERE id = 'ses_{rng.randrange(4)}'")
+                        program.script(rng.choice(["COMMIT", "COMMIT", "ROLLBACK"]))
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        seen, after = [], 0
+        while any(thread.is_alive() for thread in threads) or newest_event(db) > after:
+            for event in events_of_all(db, after):
+                seen.append(event.id)
+                after = event.id
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert seen == [event.id for event in events_of_all(db)] and len(seen) > 100
+        assert with_gaps(db) == [] and differing(db) == []
