@@ -34,7 +34,7 @@ VERSION_BYTES = 4_000_000
 """Of what parts and messages were, by the log, that are kept."""
 OPEN = 32
 """Parts that changed later whose rows are read before a moment is shown."""
-MOST_NEAR = 400
+MOST_NEAR = 160
 """Parts whose versions are kept, however large they are."""
 USUAL_SIZE = 200
 """Characters that are guessed of a part whose row is not in the store."""
