@@ -30,7 +30,7 @@ from store.store import Store
 from tests.bench import claude_corpus
 from tests.bench.app import STARTED
 from tests.bench.record_stream import Chunk, chunks
-from tests.bench.report import p95
+from tests.bench.report import p95, processor_ms
 from tests.bench.server_bench import filled
 from tests.bench.terminal import Terminal, clean_environment
 
@@ -38,6 +38,8 @@ SESSIONS = 1_000
 FILES, ROWS = 60, 100
 """Of the tree that the sync reads, again and again into the same sessions."""
 _TICK_S = 0.02
+READ = ("", ", on a processor", ", waiting for something else")
+"""Of each read by the process and its backend: all, what it worked, what no processor explains."""
 
 
 def said(made: list[Chunk]) -> str:
@@ -74,18 +76,22 @@ async def record(url: str, seed: int, rate: int, seconds: float) -> dict[str, An
 
 
 async def read(url: str, seconds: float) -> dict[str, Any]:
-    """Read what a browser reads; return the milliseconds of each read."""
-    spent = dict[str, list[float]](list=[], rows=[], open=[])
+    """Read what a browser reads; return for each read the milliseconds that ``READ`` names."""
+    spent = dict[str, list[tuple[float, float, float]]](list=[], rows=[], open=[])
     query = listing.ListQuery()
 
     def newest(db: Database) -> list[str]:
         return [row[0] for row in db.connection.execute(
             "SELECT id FROM chat_sessions ORDER BY updated_at DESC, id LIMIT 40").fetchall()]
 
+    def backend(db: Database) -> int:
+        return int(db.connection.execute("SELECT pg_backend_pid()").fetchone()[0])
+
     async with await Store.open(url) as store:
         ids = await store.read(newest)
         now = store.clock()
         await store.read(list_keys.all_keys, query)
+        both = os.getpid(), await store.read(backend)
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for name, work in (
@@ -93,9 +99,12 @@ async def read(url: str, seconds: float) -> dict[str, Any]:
                 ("rows", store.read(activities.rows, [], ids, now)),
                 ("open", store.read(windows.window_at_end, ids[0])),
             ):
-                started = time.perf_counter()
+                (ran, queued), started = processor_ms(*both), time.perf_counter()
                 await work
-                spent[name].append((time.perf_counter() - started) * 1_000)
+                took = (time.perf_counter() - started) * 1_000
+                now_ran, now_queued = processor_ms(*both)
+                ran, queued = now_ran - ran, now_queued - queued
+                spent[name].append((took, ran, max(took - ran - queued, 0.0)))
             ids = await store.read(newest)
             await asyncio.sleep(0.1)
     return spent
@@ -171,9 +180,11 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
           f" latest feed {max(one['late_s'] for one in told) * 1_000:.0f} ms behind its time")
     print(f"syncs: {synced['syncs']}; browsers alive: {alive} of {browsers}")
     for name in read_s[0]:
-        values = [value for one in read_s for value in one[name]]
-        print(f"read {name}: {len(values)} times, median {statistics.median(values):.1f},"
-              f" p95 {p95(values):.1f}, most {max(values):.1f} ms")
+        for place, words in enumerate(READ):
+            values = [each[place] for one in read_s for each in one[name]]
+            print(f"read {name}{words}: {len(values)} times, median"
+                  f" {statistics.median(values):.1f}, p95 {p95(values):.1f},"
+                  f" most {max(values):.1f} ms")
     return 1 if gone else 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -110,3 +112,14 @@ def table(lines: Iterable[Line]) -> str:
 def p95(values: Sequence[float]) -> float:
     """Return the least value that 95 of 100 do not exceed."""
     return sorted(values)[math.ceil(len(values) * 0.95) - 1]
+
+
+def processor_ms(*processes: int) -> tuple[float, float]:
+    """Return how long threads of processes had a processor so far, and how long they queued."""
+    ran = queued = 0
+    for process in processes:
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):
+                one, other, _ = map(int, (thread / "schedstat").read_text().split())
+                ran, queued = ran + one, queued + other
+    return ran / 1e6, queued / 1e6
