@@ -11,13 +11,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from pathlib import Path
 
 from store.config import load_config
+from store.engine.opening import as_path
 from store.errors import Refused
 from store.sharing.settings import checked_masking
 from store.system.locations import library_path
-from store.system.paths import expanded
 from store.system.streams import protocol_output
 
 EXAMPLES = (
@@ -46,9 +45,10 @@ def run(options: argparse.Namespace) -> int:
     from tui.mcp.library import Library
     from tui.mcp.server import make_server
 
-    path = Path(expanded(options.store)) if options.store else library_path()
+    # A URL stays one.
+    target = (as_path(options.store) or options.store) if options.store else library_path()
     with protocol_output():
         config = load_config()
-        library = Library(path, helpers=config.ui.helpers, masking=checked_masking(config))
+        library = Library(target, helpers=config.ui.helpers, masking=checked_masking(config))
         make_server(library).run("stdio")
     return 0

@@ -30,17 +30,17 @@ class Library:
     """A store, and a searcher on it."""
 
     def __init__(
-        self, path: Path, *, helpers: bool = False, masking: Masking | None = None
+        self, target: Path | str, *, helpers: bool = False, masking: Masking | None = None
     ) -> None:
         """Name the store.
 
         Args:
-            path: Its file; it may not be there yet.
+            target: Its file, which may not be there yet; or the URL of a database on a server.
             helpers: Whether runs that agents started for themselves are shown.
             masking: What is masked in all answers, and not searched; secrets alone where None.
         """
         self.masking = masking or Masking()
-        self._path = path
+        self._target = target
         self._helpers = helpers
         self._store: Store | None = None
         self._searcher: Searcher | None = None
@@ -58,11 +58,11 @@ class Library:
             Refused: The query asks for nothing, or cannot be read.
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
-        await self._opened()
+        store = await self._opened()
         asked = _parsed(query, required=True)
         async with self._searching:
             if self._searcher is None:
-                self._searcher = await Searcher.open(self._path)
+                self._searcher = await Searcher.open(store.path)
             last = await self._last_update(self._searcher, Request(
                 asked, limit=limit, cursor=cursor, helpers=self._helpers, masking=self.masking))
         found = [_hit(session, hit) for session in last.page.sessions for hit in session.hits]
@@ -145,11 +145,11 @@ class Library:
     async def _opened(self) -> Store:
         async with self._opening:
             if self._store is None:
-                if not self._path.exists():
+                if isinstance(self._target, Path) and not self._target.exists():
                     raise NotFound(
-                        f"There is no library yet ({self._path}). The user can make it with"
+                        f"There is no library yet ({self._target}). The user can make it with"
                         " `backscroll sync`.")
-                self._store = await Store.open(self._path)
+                self._store = await Store.open(self._target)
         return self._store
 
 
