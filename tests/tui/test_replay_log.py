@@ -20,6 +20,7 @@ from store.events.reading import newest_event
 from store.queries.sessions import get
 from store.queries.transcript import outline_page, rows_of
 from store.store import Store
+from store.system.clock import Clock
 from tests.store.events.test_every_writer import Writers
 from tests.store.sync_fakes import START
 from tui.replay.document import ReplayDocument
@@ -196,3 +197,48 @@ async def test_each_moment_equals_the_store_as_it_was(
                 assert laid_out(document) == laid_out(again), (session_id, at)
                 compared += 1
     assert compared > 20
+
+
+async def pieces(store: Store, session_id: str, now: Clock) -> tuple[SessionReading, Any]:
+    """Read a session whole; the last of its pieces."""
+    row = await store.read(get, session_id)
+    assert row is not None
+    reading = SessionReading(store, row, now, lambda: Setting(80, 80))
+    return reading, [piece async for piece in reading.pieces(None)][-1]
+
+
+def shape(piece: Any) -> list[object]:
+    """What a session is like at all moments."""
+    skeleton, timeline = piece.document.recording
+    return [skeleton.message_ids, list(skeleton.index), list(skeleton.created),
+            list(timeline.starts), list(timeline.ends), list(timeline.moments), timeline.rewinds,
+            [timeline.cut(at) for at in timeline.moments]]
+
+
+@pytest.mark.parametrize("seed", [
+    0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
+async def test_what_is_written_later_is_read_as_if_it_were_read_at_once(
+    db: Database, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.replay.reading.PAGE", 2)
+    changing = Changing(db, random.Random(seed), tmp_path)
+    switch_on(db)
+    readings: dict[str, SessionReading] = {}
+    async with Store.open(tmp_path / "library.db") as store:
+        for _ in range(40):
+            known = newest_event(db)
+            changing.write()
+            # As writers do it.
+            db.connection.execute(
+                "INSERT INTO changes(changed_at, session_id, message_id)"
+                " SELECT DISTINCT 1, stream_id, message_id FROM events WHERE id > ?", (known,))
+            for (session_id,) in db.connection.execute("SELECT id FROM chat_sessions").fetchall():
+                if session_id not in readings:
+                    readings[session_id], _piece = await pieces(store, session_id, changing.now)
+                    continue
+                row = await store.read(get, session_id)
+                assert row is not None
+                piece = await readings[session_id].renewed(row)
+                if piece is not None:
+                    _reading, again = await pieces(store, session_id, changing.now)
+                    assert shape(piece) == shape(again)
