@@ -168,8 +168,7 @@ def _plan(
         [one for one in claims if not any(_is_within(one, other) for other in claims)]
     )
     first, is_first = chosen[""], chosen[""] is claims[0]
-    shared = first.now if first.place is None else first.now | first.place.ever
-    new = own.now - (own.place.now if own.place is not None else frozenset())
+    before_now = first.place.ever if first.place is not None else frozenset()
     has_moved = first.place is None or first.place.branch != ""
     moved = {one.place.branch for one in chosen.values() if one.place is not None}
     kept = {one.branch for one in places if one.path and one.marked and one.branch not in moved}
@@ -182,19 +181,19 @@ def _plan(
             # What another file has is kept there.
             elsewhere = (place.ever - claim.now) & said
             inherits_anew = claim is not claims[0] and to != "" and (
-                has_moved or (is_first and not place.now.isdisjoint(new))
+                has_moved or not place.now.isdisjoint(first.now ^ before_now)
             )
             again = again or bool(elsewhere) or to != place.branch
             if elsewhere or inherits_anew or to != place.branch:
                 stored = _stored_session(
                     connection, prepared, place, vacated=place.branch not in chosen
                 )
-                stored = _at(_without(stored, elsewhere) if elsewhere else stored, shared, to)
+                stored = _at(_without(stored, elsewhere) if elsewhere else stored, first.now, to)
                 is_before = claim is claims[0] or not is_first
                 (before if is_before else after).append(Move(stored, keeps and not elsewhere))
                 keeps = True
         if claim is claims[0]:
-            written = Move(_at(prepared, shared, to), keeps)
+            written = Move(_at(prepared, first.now, to), keeps)
     superseded = [
         one.id for one in places if one.branch and one.branch not in chosen.keys() | kept
     ]
@@ -225,7 +224,8 @@ def _keeps(branch: str, claim: _Claim, places: Iterable[_Stored], kept: Collecti
     there = next((one for one in places if one.branch == branch), None)
     if there is None or there is claim.place or branch in kept:
         return True
-    return bool(there.path) and _covers(claim.now, there.ever)
+    # What another file has beyond its messages is not gone while that file is there.
+    return bool(there.path) and not there.there and _covers(claim.now, there.ever)
 
 
 def _place_of(
