@@ -40,6 +40,9 @@ class EventTables(Protocol):
     def has(self, table: str) -> bool:
         """Return whether ``events`` or ``event_log`` is there."""
 
+    def is_forbidden(self) -> bool:
+        """Return whether there is a log that may not be read."""
+
     def create(self) -> None:
         """Create the tables that are missing."""
 
@@ -339,6 +342,10 @@ class FileEvents:
         return self._connection.execute(
             "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
         ).fetchone() is not None
+
+    def is_forbidden(self) -> bool:
+        """Return whether there is a log that may not be read: never in a file that is open."""
+        return False
 
     def create(self) -> None:
         """Create the tables that are missing."""

@@ -78,12 +78,16 @@ def require_own(db: Database) -> None:
     """Refuse a store that is no library: another program's gets no table.
 
     Raises:
-        Refused: It is none.
+        Refused: It is none, or it is on a server and its log may not be read.
     """
     if db.form.name != "own":
         raise Refused(
             f"{db.name} belongs to another program, and Backscroll adds nothing to it: only a"
             " library can have an event log")
+    if db.server is not None and tables_of(db).is_forbidden():
+        raise Refused(
+            f"the role of {db.name} may not read the event log; its owner grants that with"
+            " `GRANT SELECT ON ALL TABLES IN SCHEMA backscroll` (docs/teams.md)")
 
 
 def require_events(db: Database) -> LogState:

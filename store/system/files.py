@@ -47,6 +47,8 @@ def made_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise Refused(f"{folder} is no folder; name another") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"{folder} cannot be made: {reason or error}") from error

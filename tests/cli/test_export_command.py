@@ -39,6 +39,8 @@ def test_a_dash_is_stdout_and_a_file_of_that_name_has_a_folder(
                   ("restore-backup", "-", "--yes"), ("rebuild", "-"), ("copy", "library", "-"),
                   ("files", "weekly-review", "--out", "-")):
         assert run(*other).code == 2, other
+    taken = run("export", "--all", "--to", "json", "--out", "./-")
+    assert taken.code == 1 and "is no folder; name another" in taken.err
     assert run("backup", "--", "-backup.db").code == 0 and Path("-backup.db").exists()
     assert run("restore-backup", "--dry-run", "--", "-backup.db").code == 0
 

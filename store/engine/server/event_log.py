@@ -213,6 +213,13 @@ class ServerEvents:
             (self._names[table],)).fetchone()
         return bool(there)
 
+    def is_forbidden(self) -> bool:
+        """Return whether there is a log that may not be read."""
+        (there,) = self._connection.execute(
+            "SELECT to_regclass(CAST(? AS text)) IS NOT NULL", (self._names["event_log"],)
+        ).fetchone()
+        return bool(there) and not (self.has("event_log") and self.has("events"))
+
     def create(self) -> None:
         """Create the tables that are missing."""
         text = TABLES
