@@ -32,9 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.disable()  # Until the browser is on the screen: what modules make is kept anyway.
     from store.system.streams import guard_streams
     from tui.browser import Request, browser_request
-    from tui.kit.glyphs import ascii_only
 
-    guard_streams(ascii_only)
+    guard_streams(_ascii_only)
     given = list(sys.argv[1:] if arguments is None else arguments)
     request = browser_request(given)
     if request is None:
@@ -50,6 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"backscroll: {request.problem}; see backscroll --help", file=sys.stderr)
         return USAGE
     return _on_terminal(request)
+
+
+def _ascii_only(text: str) -> str:
+    """Return text for a terminal without Unicode; others need none of it at the start."""
+    from tui.kit.glyphs import ascii_only
+
+    return ascii_only(text)
 
 
 def _on_terminal(request: Request) -> int:

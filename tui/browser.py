@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from store.system.records import record
 from store.system.streams import silence_streams
-from tui.words.commands import COMMAND_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from tui.start.wanted import Place
 
 OPTIONS = ("--demo", "--help", "--read-only", "--store", "--version")
-_WORDS = (*COMMAND_NAMES, "help", "version")
-"""First arguments that are no target; behind ``--`` they are files or folders of that name."""
 
 
 @record
@@ -68,12 +65,12 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
                 return request
             request.store = value if equals else waiting.pop(0)
         elif argument == "--":
-            waiting = ["./" + rest if rest.startswith("-") or rest in _WORDS else rest
+            waiting = ["./" + rest if rest.startswith("-") or _is_command(rest) else rest
                        for rest in waiting]
         elif argument.startswith("-"):
             request.problem = _unknown_option(argument)
             return request
-        elif request.target is None and argument in _WORDS:
+        elif request.target is None and _is_command(argument):
             return None
         elif request.target is None:
             request.target = argument
@@ -83,9 +80,17 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
     return request
 
 
+def _is_command(argument: str) -> bool:
+    """Return whether a first argument is no target; behind ``--`` it is a file of that name."""
+    from tui.words.commands import COMMAND_NAMES  # Most starts name none.
+
+    return argument in COMMAND_NAMES or argument in ("help", "version")
+
+
 def _unknown_option(argument: str) -> str:
     """Return that there is no such option, and the option or command that may be meant."""
     from store.text.likeness import nearest
+    from tui.words.commands import COMMAND_NAMES
 
     named = argument.partition("=")[0]
     near = nearest(named.lstrip("-"), (*COMMAND_NAMES, *(one.lstrip("-") for one in OPTIONS)))
