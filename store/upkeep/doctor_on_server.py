@@ -98,12 +98,12 @@ def _index(patient: Patient) -> Iterator[Finding]:
             "search index", "the server cannot fold texts, so a search reads every row",
             "use a server of version 13 or newer, built with ICU, and a database in UTF8",
             is_note=True)
-        return
     lacking = [words for has, words in (
-        (there.newest, "of the newest messages"), (there.words, "of words")) if not has]
+        (there.newest, "of the newest messages"), (there.words or not there.folds, "of words"))
+        if not has]
     if not lacking:
         return
-    if not there.words and trigrams(connection) is None:
+    if there.folds and not there.words and trigrams(connection) is None:
         way_out = "`CREATE EXTENSION pg_trgm` in psql, by an administrator; then --fix"
     else:
         way_out = patient.fixes("makes it, by the role that owns the tables")
