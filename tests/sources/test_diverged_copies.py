@@ -24,10 +24,12 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
+from tests.sources.codex_lines import Lines, thread_id
 from tests.sources.samples import DATA, FIRST, SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 SESSION = "c" * 8
+THREAD = thread_id(1)
 NAMES = ("", " (1)", " - Copy", " (mira's conflicted copy 2026-11-20)",
          ".sync-conflict-20261120-120000-ABCDEFG", "-DESKTOP12")  # fmt: skip
 ALL = (*TABLES, *SIDE_TABLES, "unit_facts")
@@ -58,11 +60,13 @@ def placed(files: list[tuple[File, str]], home: Path, chance: random.Random) -> 
         os.utime(next(folder.iterdir()), (1_000_000_000 + chance.randrange(1000),) * 2)
 
 
-def synced(path: Path, home: Path, *, keep_deleted: bool = True) -> Database:
+def synced(
+    path: Path, home: Path, *, keep_deleted: bool = True, agent: str = "claude-code"
+) -> Database:
     database = open_database(path, create=True)
     database.connection.execute("PRAGMA synchronous = OFF")
     settings = Settings(helpers=0, keep_deleted=keep_deleted)
-    Sync(database, settings).run([Target(source("claude-code"), home)])
+    Sync(database, settings).run([Target(source(agent), home)])
     return database
 
 
@@ -83,19 +87,35 @@ class Files:
     have the agent's own name, some those of copies, in any of three folders.
     """
 
-    def __init__(self, chance: random.Random, home: Path) -> None:
-        self.chance, self.home = chance, home
+    def __init__(self, chance: random.Random, home: Path, agent: str) -> None:
+        self.chance, self.home, self.agent = chance, home, agent
         self.lines: dict[Path, list[str]] = {}
-        (home / "projects").mkdir(parents=True)
+        top, stem = home / "projects", SESSION
+        if agent == "codex":
+            top, stem = home / "sessions", f"rollout-2026-11-18T10-00-00-{THREAD}"
+        top.mkdir(parents=True)
         for _ in range(chance.randrange(2, 9)):
-            name = f"-{chance.randrange(3)}/{SESSION}{chance.choice(NAMES)}.jsonl"
+            name = f"-{chance.randrange(3)}/{stem}{chance.choice(NAMES)}.jsonl"
             lines = self._lines()
             if self.lines and chance.random() < 0.35:
                 lines = chance.choice(list(self.lines.values()))
                 lines = lines[: chance.randrange(2, len(lines) + 1)]
-            self.lines.setdefault(home / "projects" / name, lines)
+            self.lines.setdefault(top / name, lines)
 
     def _lines(self) -> list[str]:
+        return self._of_codex() if self.agent == "codex" else self._of_claude_code()
+
+    def _of_codex(self) -> list[str]:
+        rollout, way = Lines(THREAD), ""
+        rollout.turn("first", "yes", "r")
+        start = rollout.at
+        for turn in range(self.chance.randrange(4)):
+            way += str(self.chance.randrange(3))
+            rollout.at = start + 10_000 * (turn + 1) + 1000 * int(way[-1])
+            rollout.turn(f"way {way}", f"answer {way}", f"r{way}")
+        return rollout.text().splitlines(keepends=True)
+
+    def _of_claude_code(self) -> list[str]:
         file, way = File(session=SESSION), ""
         file.user("first", uuid="first")
         file.assistant("yes", id="msg_first", uuid="yes")
@@ -141,13 +161,17 @@ class Files:
 WAYS = ("come", "come and go", "go for good")
 
 
-def differs_from_fresh(way: str, seed: int, folder: Path) -> dict[str, Any]:
+def differs_from_fresh(
+    way: str, seed: int, folder: Path, agent: str = "claude-code"
+) -> dict[str, Any]:
     """The rows of each table that differ from those of a fresh sync of the same files."""
     keep = way != "go for good"
-    files = Files(random.Random(f"{way} {seed}"), folder / "home")
+    files = Files(random.Random(f"{way} {seed}"), folder / "home", agent)
 
     def sync(name: str = "late.db") -> dict[str, list[Any]]:
-        with closing(synced(folder / name, files.home, keep_deleted=keep)) as database:
+        with closing(
+            synced(folder / name, files.home, keep_deleted=keep, agent=agent)
+        ) as database:
             return dump(database, ALL)
 
     if way == "come":
@@ -168,6 +192,17 @@ def test_which_file_is_the_session_depends_on_the_files_alone(
 ) -> None:
     """Whatever came, changed and went before: where all that was is there, or nothing is kept."""
     assert differs_from_fresh(way, seed, tmp_path) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS[:2])
+@pytest.mark.parametrize("seed", range(12))
+def test_rollouts_of_codex_depend_on_the_files_alone(
+    way: str, seed: int, tmp_path: Path
+) -> None:
+    """Which file is listed first depends on their sizes, which leaves facts of no consequence."""
+    found = differs_from_fresh(way, seed, tmp_path, "codex")
+    assert found.keys() <= {"unit_facts"}
 
 
 @pytest.mark.long
