@@ -145,6 +145,20 @@ def lost(url: str, told: list[dict[str, Any]], rate: int, seconds: float) -> lis
     return found
 
 
+def brought_by_sync(url: str) -> int:
+    """Return how many sessions that were read from files are on the server.
+
+    Args:
+        url: The store.
+    """
+    db = open_target(url)
+    (count,) = db.connection.execute(
+        f"SELECT count(*) FROM chat_sessions s WHERE {db.form.source_kind('s')} IS NOT NULL"
+    ).fetchone()
+    db.close()
+    return int(count)
+
+
 def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
     """Run everything; return the exit code.
 
@@ -174,11 +188,13 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
                 each.process.kill()
                 each.process.wait()
         gone = lost(url, told, rate, seconds)
+        brought = brought_by_sync(url)
     print(f"{recorders} recorders, {rate} chunks a second, {seconds:g} s; load {os.getloadavg()}")
     print(f"fed: {sum(one['fed'] for one in told):,} chunks; lost: {gone or 'nothing'}; last flush"
           f" {max(one['flush_s'] for one in told) * 1_000:.0f} ms;"
           f" latest feed {max(one['late_s'] for one in told) * 1_000:.0f} ms behind its time")
-    print(f"syncs: {synced['syncs']}; browsers alive: {alive} of {browsers}")
+    print(f"syncs: {synced['syncs']}, with {brought} sessions on the server of {FILES} files;"
+          f" browsers alive: {alive} of {browsers}")
     for name in read_s[0]:
         for place, words in enumerate(READ):
             values = [each[place] for one in read_s for each in one[name]]
