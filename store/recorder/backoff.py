@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 FIRST_S, LONGEST_S = 0.1, 5.0
 GIVE_UP_S = 120.0
-"""After so long, whoever feeds is told, and what comes waits no more in silence."""
+"""After so long, ``feed`` raises what hinders it."""
 
 
 class Backoff:
@@ -42,5 +42,5 @@ class Backoff:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether it has failed for so long that somebody must be told."""
+        """Whether it has failed for longer than ``GIVE_UP_S``."""
         return self.tries > 0 and time.monotonic() - self._since > GIVE_UP_S
