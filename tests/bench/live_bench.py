@@ -19,7 +19,7 @@ from pathlib import Path
 
 from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
-from tests.bench.browse_bench import cpu_seconds
+from tests.bench.browse_bench import cpu_seconds, settle
 from tests.bench.kept import with_sidecars
 from tests.bench.long_session import (
     LAST_MESSAGE,
@@ -36,8 +36,8 @@ POLL_MS = 50
 GAP_S = (0.35, 0.65)
 """Between two commits: never a whole number of polls."""
 OVER_MS = 30
-READ_WHOLE_S = 5.0
-"""For the session to be read whole behind its first window."""
+COUNT_AFTER_S = 2.0
+"""After the first write to a session the turns of all its messages are counted once."""
 
 
 def live(quick: bool) -> list[Line]:
@@ -81,10 +81,13 @@ def commit_times(sizes: Sequence[int], commits: int) -> dict[int, list[float]]:
             (size, *stack.enter_context(_watched(store, size)))
             for size, store in zip(sizes, stores, strict=True)
         ]
-        for _, writer, _ in shown:
-            stack.callback(_take_out, writer)
         chance = random.Random(11)
-        for number in range(commits):
+        for _, writer, terminal in shown:
+            stack.callback(_take_out, writer)
+            _seen(writer, terminal, chance, 0, own=True)
+            terminal.rest(COUNT_AFTER_S)
+            settle(terminal)
+        for number in range(1, commits + 1):
             first = number % len(shown)
             for size, writer, terminal in shown[first:] + shown[:first]:
                 found[size].append(_seen(writer, terminal, chance, number, own=True))
@@ -127,7 +130,7 @@ def _watched(store: Path, parts: int) -> Iterator[tuple[sqlite3.Connection, Term
             terminal.until(f"{parts} parts".encode())
             terminal.send(app.ENTER)
             terminal.until(last_words(parts).encode())
-            terminal.rest(READ_WHOLE_S)
+            settle(terminal)
             yield writer, terminal
 
 

@@ -6,6 +6,7 @@ hundred sources, and fifty sessions that grow at once.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import statistics
@@ -18,12 +19,14 @@ from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
 
+from store.language.query import parse
+from store.search.searching import Searcher
 from tests.bench import claude_corpus
 from tests.bench.browse_bench import cpu_seconds, key_times, open_times, page_times
 from tests.bench.live_bench import commit_times
 from tests.bench.report import Limits, Line
-from tests.bench.search_bench import indexer
-from tests.bench.search_store import search_store
+from tests.bench.search_bench import PAGE, indexer
+from tests.bench.search_store import needles, search_store
 from tests.bench.terminal import Terminal, clean_environment
 
 WITHIN = Limits(ratio=1.2)
@@ -36,7 +39,7 @@ def scale(quick: bool) -> list[Line]:
     """Measure each thing at all of its sizes."""
     return [
         line
-        for measure in (_lists, _sessions, _searches, _sources, _growing)
+        for measure in (_lists, _openings, _pages, _commits, _searches, _sources, _growing)
         for line in measure(quick)
     ]
 
@@ -77,39 +80,80 @@ def _lists(quick: bool) -> list[Line]:
                      cpu_ms=_medians_ms(spent))
 
 
-def _sessions(quick: bool) -> list[Line]:
-    sizes = (2_000, 4_000) if quick else (10_000, 100_000, 1_000_000)
-    lines = []
-    for parts in sizes:
-        opened = open_times(parts, 2 if quick else 15)
-        lines += _compared("Enter to the transcript", "ms", _medians_ms(opened), of="parts")
-    paged, spent = page_times(sizes, 5 if quick else 150)
-    lines += _compared("page down", "ms", _medians_ms(paged), of="parts",
-                       cpu_ms=_medians_ms(spent))
-    came = commit_times(sizes, 2 if quick else 25)
-    return lines + _compared("commit to screen", "ms", _medians_ms(came), of="parts")
+def _parts(quick: bool) -> tuple[int, ...]:
+    return (2_000, 4_000) if quick else (10_000, 100_000, 1_000_000)
+
+
+def _openings(quick: bool) -> list[Line]:
+    return [
+        line
+        for parts in _parts(quick)
+        for line in _compared(
+            "Enter to the transcript", "ms",
+            _medians_ms(open_times(parts, 2 if quick else 15)), of="parts")
+    ]
+
+
+def _pages(quick: bool) -> list[Line]:
+    paged, spent = page_times(_parts(quick), 5 if quick else 150)
+    return _compared("page down", "ms", _medians_ms(paged), of="parts",
+                     cpu_ms=_medians_ms(spent))
+
+
+def _commits(quick: bool) -> list[Line]:
+    came = commit_times(_parts(quick), 2 if quick else 25)
+    return _compared("commit to screen", "ms", _medians_ms(came), of="parts")
 
 
 def _searches(quick: bool) -> list[Line]:
     sizes = (1_000, 5_000) if quick else (10_000, 100_000, 1_000_000)
-    found: dict[str, dict[int, float]] = {}
-    # A rare word has more hits the larger the store is, and each is read from the rows.
-    for parts in sizes:
-        store = search_store(parts)
+    stores = {parts: search_store(parts) for parts in sizes}
+    for store in stores.values():
         subprocess.run(indexer(store, "--once"), check=True)
-        told = json.loads(subprocess.run(
-            [sys.executable, "-m", "tests.bench.search_bench", str(store), str(parts),
-             "2" if quick else "20"],
-            check=True, capture_output=True, text=True,
-        ).stdout)  # fmt: skip
-        for kind in ("a common word", "an absent word"):
-            times = told["needles"][kind]["ms"]
-            found.setdefault(kind, {})[parts] = statistics.median(times)
+    found, spent = asyncio.run(_first_hits(stores, 2 if quick else 20))
     return [
         line
-        for kind, figures in found.items()
-        for line in _compared(f"first hits of {kind}", "ms", figures, of="parts")
+        for kind in _KINDS
+        for line in _compared(f"first hits of {kind}", "ms", _medians_ms(found[kind]), of="parts",
+                              cpu_ms=_medians_ms(spent[kind]))
     ]
+
+
+_KINDS = ("a common word", "an absent word")
+"""A rare word has more hits the larger the store is, and each is read from the rows."""
+_ByKind = dict[str, dict[int, list[float]]]
+
+
+async def _first_hits(stores: Mapping[int, Path], rounds: int) -> tuple[_ByKind, _ByKind]:
+    """Search in stores in turn, each round beginning with another.
+
+    Args:
+        stores: By their number of parts.
+        rounds: How often, after one that is not counted.
+
+    Returns:
+        The seconds to the first hits, or to the word that there are none, and the CPU seconds.
+    """
+    searchers = [
+        (parts, await Searcher.open(store), needles(parts)) for parts, store in stores.items()
+    ]
+    found: _ByKind = {kind: {parts: [] for parts in stores} for kind in _KINDS}
+    spent: _ByKind = {kind: {parts: [] for parts in stores} for kind in _KINDS}
+    for number in range(-1, rounds):
+        first = number % len(searchers)
+        for parts, searcher, words in searchers[first:] + searchers[:first]:
+            for kind in _KINDS:
+                started, before = time.perf_counter(), time.process_time()
+                query = parse(words[kind], now=int(time.time() * 1000), zone=None)
+                async for update in searcher.search(query, limit=PAGE, counting=False):
+                    if update.ready:
+                        break
+                if number >= 0:
+                    found[kind][parts].append(time.perf_counter() - started)
+                    spent[kind][parts].append(time.process_time() - before)
+    for _, searcher, _ in searchers:
+        await searcher.close()
+    return found, spent
 
 
 def _sources(quick: bool) -> list[Line]:
