@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from store.engine.schema import REQUIRED_COLUMNS, statements
+from store.engine.transactions import transaction
 
 VERSION = 1
 """Of the log's format, stored in ``event_log``; a newer one is not read."""
@@ -381,15 +382,9 @@ class FileEvents:
         """
         if not self.has("event_log") or not self._is_old():
             return False
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             if is_old := self._is_old():
                 self.put()
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         return is_old
 
     def _is_old(self) -> bool:

@@ -26,6 +26,7 @@ from store.engine.event_log import (
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
+from store.engine.transactions import transaction
 
 _LOCK = 0x42534556
 """Key of the advisory lock of who adds events, to the end of the transaction."""
@@ -275,15 +276,9 @@ class ServerEvents:
         """
         if not self.has("event_log") or not self._is_old():
             return False
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             if is_old := self._is_old():
                 self._put_functions()
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         return is_old
 
     def _is_old(self) -> bool:
