@@ -98,7 +98,14 @@ class LongUnit:
     def steps(
         self, place: Place | None, known: Known, *, fresh: bool, whole: bool = True
     ) -> Iterator[Step]:
-        """Return the steps of ``LongSource.steps``."""
+        """Return the steps of ``LongSource.steps``, whose arguments these are.
+
+        Args:
+            place: Where the last reading can be continued; None for the beginning.
+            known: Tells of names that were passed.
+            fresh: Whether nothing of the unit is in the library yet.
+            whole: Whether to read it whole where steps cannot go on.
+        """
         source, root = self.job.source, self.job.root
         assert isinstance(source, LongSource) and isinstance(root, Path)
         return iter(source.steps(root, self.job.unit, place, known, fresh=fresh, whole=whole))

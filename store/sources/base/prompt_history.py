@@ -52,7 +52,7 @@ class TypedLine:
         folder: The workspace, where the log names it.
         origin: ``human``, ``command`` or ``shell``.
         details: What goes into ``metadata.backscroll``.
-        gaps: Matches what stands in the text for what the log does not hold, such as what was
+        gaps: Matches what is in the text in place of what the log does not hold, such as what was
             pasted.
     """
 
