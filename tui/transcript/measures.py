@@ -7,6 +7,8 @@ from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.skeleton import HIDDEN, QUEUED, SILENT, Skeleton
 
+_NOT_HIDDEN = bytes(flags for flags in range(256) if not flags & HIDDEN)
+
 
 def newest_message(skeleton: Skeleton) -> int:
     """Return the last message that is neither hidden nor queued, -1 where there is none."""
@@ -19,7 +21,8 @@ def newest_message(skeleton: Skeleton) -> int:
 def hidden_runs(skeleton: Skeleton) -> list[tuple[int, int]]:
     """Return first and last message of each run hidden by one batch."""
     runs: list[tuple[int, int]] = []
-    if not any(flag & HIDDEN for flag in set(skeleton.flags)):
+    # For each message that comes in: among a million parts, a look at every flag takes 5 ms.
+    if not skeleton.flags.translate(None, _NOT_HIDDEN):
         return runs
     for message, flag in enumerate(skeleton.flags):
         if not flag & HIDDEN:
