@@ -264,7 +264,8 @@ def _replaced(text: str | None, edits: Sequence[_Replacement]) -> str:
             raise DoesNotFit("there was no file to edit")
         old, new = edit.old, edit.new
         count = made.count(old)
-        if not count and "\r\n" in made:
+        # Agents edit such files with plain newlines, and write them back with their own.
+        if "\r\n" in made and (not count or made.count("\n") == made.count("\r\n")):
             old, new = (re.sub(r"\r?\n", "\r\n", each) for each in (old, new))
             count = made.count(old)
         if not count:
@@ -290,7 +291,15 @@ def _inserted(text: str | None, line: int, new: str) -> str:
     rows = text.split("\n")
     if line > len(rows):
         raise DoesNotFit("the file has fewer lines than the edit counts")
-    return "\n".join([*rows[:line], *new.removesuffix("\n").split("\n"), *rows[line:]])
+    ending = _ending(rows)
+    added = [row.removesuffix("\r") + ending if ending else row
+             for row in new.removesuffix("\n").split("\n")]
+    return "\n".join([*rows[:line], *added, *rows[line:]])
+
+
+def _ending(rows: Sequence[str]) -> str:
+    """Return what the rows of a text have before their newline."""
+    return "\r" if len(rows) > 1 and rows[0].endswith("\r") else ""
 
 
 def patched(text: str | None, lines: Sequence[DiffLine]) -> str:
@@ -309,7 +318,7 @@ def patched(text: str | None, lines: Sequence[DiffLine]) -> str:
             raise DoesNotFit("there was no file to edit")
         return made
     rows = text.split("\n")
-    ending = "\r" if len(rows) > 1 and rows[0].endswith("\r") else ""
+    ending = _ending(rows)
     out: list[str] = []
     at = 0
     label = ""

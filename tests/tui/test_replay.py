@@ -10,6 +10,7 @@ import pytest
 from store.engine.database import open_database
 from store.events.log import switch_on
 from store.replay.axis import Axis
+from store.replay.log import LATEST
 from store.replay.player import Player
 from tests.hostile import ALL, NEVER, controls, hostile_store
 from tests.store.making import add_message, add_part, add_session, contract, grida, loose
@@ -21,7 +22,7 @@ from tests.tui.verbs_app import drawn, running
 from tui.kit import clipboard
 from tui.kit.lines import width_of
 from tui.main.screen import MainScreen
-from tui.replay.bar import bar_cells, bar_line, elapsed_words, facts_line
+from tui.replay.bar import bar_cells, bar_line, elapsed_words, facts_line, time_words
 from tui.replay.reading import Left
 from tui.replay.screen import ReplayScreen
 from tui.state.limits import BY_OPTION, Limits
@@ -403,6 +404,11 @@ def test_cells_of_the_bar() -> None:
         line, (low, high) = bar_line(player, timeline, width)
         assert high > low
         assert width < 20 or width_of(line.runs) == width
+
+
+def test_the_bar_ends_with_the_year_9999() -> None:
+    assert [time_words(LATEST + step, 120, days=True) for step in (0, 2)] == [
+        "9999-12-31 23:59:59"] * 2
 
 
 def test_facts_give_way_to_where_the_times_are_from() -> None:

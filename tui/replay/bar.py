@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 
+from store.replay.log import bounded
 from store.replay.player import Player
 from store.replay.timeline import Origin, Timeline
 from store.text import figures
@@ -45,6 +46,7 @@ def time_words(at: int, width: int, *, days: bool) -> str:
         width: Columns of the bar.
         days: Whether the session takes several days, so that a wide bar names them.
     """
+    at = bounded(at)
     words = figures.clock(at) if width >= SECONDS_FROM else figures.clock(at)[:5]
     return f"{figures.moment(at)[:10]} {words}" if days and width >= DAYS_FROM else words
 

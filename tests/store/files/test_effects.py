@@ -82,6 +82,12 @@ def test_line_ends_of_the_file_stay() -> None:
     edit = call("Edit", {"file_path": "a", "old_string": "one\ntwo", "new_string": "1\n2"})
     assert after(edit, text) == "1\r\n2\r\nthree\r\n"
     assert after(call("apply_patch", {"input": PATCH}), text) == "one\r\n2\r\nthree\r\n"
+    one = call("Edit", {"file_path": "a", "old_string": "two", "new_string": "2\nand\r\n3"})
+    assert after(one, text) == "one\r\n2\r\nand\r\n3\r\nthree\r\n"
+    assert after(one, "one\ntwo\r\n") == "one\n2\nand\r\n3\r\n"
+    insert = call("str_replace_editor", {"command": "insert", "path": "a", "insert_line": 1,
+                                         "new_str": "1\n2\n"})
+    assert after(insert, text) == "one\r\n1\r\n2\r\ntwo\r\nthree\r\n"
 
 
 @pytest.mark.parametrize("data", [
