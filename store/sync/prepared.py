@@ -16,6 +16,7 @@ from store.conversation.gone_marks import GONE, GONE_MESSAGES, PARTIAL
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tails
 from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.titles import title_of
 from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
@@ -128,10 +129,11 @@ def sums(
 
 def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    if draft.title is not None:
-        metadata["title"] = draft.title
-    if draft.title_from is not None:
-        metadata["title_from"] = draft.title_from
+    title, title_from = title_of(draft)
+    if title is not None:
+        metadata["title"] = title
+    if title_from is not None:
+        metadata["title_from"] = title_from
     metadata["source"] = {"kind": kind, "id": draft.source_id, "path": draft.path}
     if draft.partial:
         metadata["source"][PARTIAL] = True

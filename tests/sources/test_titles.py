@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from store.sources.base.drafts import MessageDraft
+from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.base.plain_parts import text_part
 from store.sources.base.requests import prompt_parts, request_of, split_request
 from store.sources.base.titles import TITLE_LENGTH, first_prompt
 from store.sources.lionagi.session import title_of
+from store.sync.prepared import prepare
 from tests.sources.codex_lines import Lines, read
 
 A = "019ae0a0-0000-7000-8000-00000000000a"
@@ -144,3 +145,35 @@ def test_codex_has_a_title_of_its_own(
 def test_lionagi_names_its_runs(row: dict[str, Any], name: tuple[str, str]) -> None:
     assert title_of({"id": "abcd0000-0000-0000-0000-abcdef1234567890"[:24] + "ef1234567890",
                      **row}) == name  # fmt: skip
+
+
+REMINDER = "<system-reminder>be careful</system-reminder>"
+
+
+@pytest.mark.parametrize(
+    ("title", "came", "shown"),
+    [
+        ("Made by a model", "title", ("Made by a model", "title")),
+        (f"{REMINDER}\nfix it", "title", ("fix it", "title")),
+        (f"{IDE}fix it", "name", ("fix it", "name")),
+        (f"<task>\nfix {'x' * 3}", "title", ("fix xxx", "title")),
+        (f"fix it {REMINDER}", "last-prompt", ("fix it", "last-prompt")),
+        (REMINDER, "title", ("asked", "first-prompt")),
+        ("<user-prompt-submit-hook>ran the", "title", ("asked", "first-prompt")),
+        ("# Context from my IDE setup: ## Active f", "title", ("asked", "first-prompt")),
+        ("This session is being continued from a previous conversation that", "title",
+         ("asked", "first-prompt")),
+        ("what does <system-reminder> mean?", "title",
+         ("what does <system-reminder> mean?", "title")),
+        ("<div>a  b</div>", "title", ("<div>a  b</div>", "title")),
+        (REMINDER, "custom-title", (REMINDER, "custom-title")),
+        (None, None, (None, None)),
+    ],
+)  # fmt: skip
+def test_a_stored_title_is_the_request_too(
+    title: str | None, came: str | None, shown: tuple[str | None, str | None]
+) -> None:
+    draft = SessionDraft(
+        "s", "/s", "llm", 1, 1, title=title, title_from=came, messages=[message("asked")])
+    metadata = prepare("llm", draft, keep_originals=False).metadata
+    assert (metadata.get("title"), metadata.get("title_from")) == shown

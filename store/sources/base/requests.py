@@ -115,6 +115,18 @@ def request_of(text: str) -> str:
     return request
 
 
+def title_of_prompt(text: str) -> str:
+    """Return the person's own words in a title that a program made of a prompt.
+
+    It may have cut the prompt within what was put around it: nothing of the person is left then.
+    """
+    request = request_of(text)
+    if _OPENS.match(request) or _IDE.match(request):
+        return ""
+    tag = next((tag for tag in _WRAPPERS if request.startswith(f"<{tag}>")), None)
+    return request if tag is None else request[len(tag) + 2 :].strip()
+
+
 def prompt_parts(parts: Sequence[PartDraft]) -> list[PartDraft]:
     """Return a prompt's parts, the person's words first and what was put around them after.
 

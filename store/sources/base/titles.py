@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from store.sources.base.drafts import MessageDraft
-from store.sources.base.requests import request_of, words_of
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.requests import request_of, title_of_prompt, words_of
 from store.sources.base.values import mapping, string
 
 TITLE_LENGTH = 300
@@ -16,6 +16,9 @@ TITLE_LENGTH = 300
 FIRST_PROMPT = "first-prompt"
 """``title_from`` of a session that is called by what the person asked for first."""
 
+_BY_HAND = ("custom-title", "manual-title", "user", "user-label", "session-name")
+"""``title_from`` of titles that are shown as a person wrote them."""
+
 _MARK = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 
 
@@ -23,6 +26,24 @@ def shortened(text: str) -> str:
     """Return a text on one line, cut where it is too long for a title."""
     line = " ".join(text[: TITLE_LENGTH * 4].split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def title_of(draft: SessionDraft) -> tuple[str | None, str | None]:
+    """Return the title of a session, and what it comes from.
+
+    A title that a program stored may be a prompt with what an editor or a hook put around it.
+    Only the person's words are shown; where it has none, the first prompt is.
+    """
+    title, came = draft.title, draft.title_from
+    if title is None or came in (*_BY_HAND, FIRST_PROMPT):
+        return title, came
+    request = title_of_prompt(title)
+    if request:
+        return (title if request == title.strip() else shortened(request)), came
+    if draft.first_record or not draft.messages:
+        return title, came
+    prompt = first_prompt(draft.messages)
+    return prompt, FIRST_PROMPT if prompt else None
 
 
 def first_prompt(messages: Iterable[MessageDraft]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.odd_times import LONG_MS
-from store.sources.base.requests import request_of
+from store.sources.base.requests import title_of_prompt
 from store.sources.base.titles import first_prompt, shortened
 from store.sources.base.values import mapping, string
 from store.sources.codex.copies import Resolve, began_at, copied_from
@@ -123,7 +123,7 @@ def _title(messages: Sequence[MessageDraft], facts: Facts) -> tuple[str | None, 
         return facts.name, "name"
     own = [message for message in messages if message.inherited_from is None]
     prompt = first_prompt(own) or first_prompt(messages)
-    title = shortened(request_of(facts.title)) if facts.title else None
+    title = shortened(title_of_prompt(facts.title)) if facts.title else None
     if title and title != prompt:
         return title, "title"
     return prompt, "first-prompt" if prompt else None
