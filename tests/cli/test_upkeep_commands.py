@@ -28,7 +28,10 @@ def test_sizes_of_another_store(run: Run, demo: Path, tmp_path: Path) -> None:
     shutil.copy(demo, other)
     for first in (("--store", other, "stats"), ("stats", "--store", other)):
         assert run(*first, "--store", "--json").json["path"] == str(other)
-    assert run("stats", "--store", "--csv").code == 2
+        assert run(*first, "--sizes", "--json").json["path"] == str(other)
+    assert run("stats", "--sizes", "--json").json["path"] == str(demo)
+    for other_figures in ("--csv", "--live", "--since=3d", "--limit=2", "weekly-review"):
+        assert run("stats", "--sizes", other_figures).code == 2
     assert run("stats", "--store", tmp_path / "nope.db", "--store").code == 1
 
 

@@ -37,8 +37,9 @@ without any. With --windows, a window has "agent", "name", "limit", "start",
 "usd_per_hour" (or null) and "tokens_per_hour". --csv has the same columns; a text that a
 spreadsheet would take for a formula begins with an apostrophe.
 
---store without a path shows what the store itself takes: the sizes of its files, its rows, and
-SQLite's settings; a second --store PATH names another one. With --json:
+--sizes shows what the store itself takes, not what was spent: the sizes of its files, its rows, and
+SQLite's settings. That is your library's, or with --store PATH another one's; --store without a path
+is the same as --sizes. With --json:
 {"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
 "free_on_disk", "rows": {table: count}, "pragmas": {name: value}, "events"}; "events" is null
 without an event log, else {"count", "size"}. Of a store on a server: {"path", "form", "tables":
@@ -97,7 +98,8 @@ EXAMPLES = (
     ("backscroll stats --by month --csv > months.csv", "for a spreadsheet"),
     ("backscroll stats --windows", "what the five hours and the week have come to"),
     ("backscroll stats --today --format '{cost} {tokens}'", "a line of your own"),
-    ("backscroll stats --store", "sizes, rows and settings of the store itself"),
+    ("backscroll stats --sizes", "sizes, rows and settings of your library's files"),
+    ("backscroll stats --sizes --store host.db", "the same of another store"),
     ("set -g status-right '#(backscroll stats --live)'", "the same in tmux's status bar"),
 )
 
@@ -122,9 +124,8 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare ``--store``, which may have no path here."""
     parser.add_argument(
         "--store", metavar="PATH", nargs="?", action=StoreOrSizes,
-        help="the store; without a path, show what it takes on the disk",
+        help="use this store instead of your library; without a path, the same as --sizes",
     )  # fmt: skip
-    parser.set_defaults(of_store=False)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,6 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--today", action="store_true", help="since the day began")
     parser.add_argument("--query", metavar="QUERY", help="only what fits (docs/search.md)")
     parser.add_argument("--limit", type=_limit, metavar="N", help="at most N rows, the largest")
+    parser.add_argument("--sizes", action="store_true", help="what the store takes on the disk")
     parser.add_argument("--windows", action="store_true", help="the windows of plans, open now")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.add_argument("--csv", action="store_true", help="print the rows as CSV")
@@ -190,7 +192,7 @@ class Asked:
 
 def run(options: argparse.Namespace) -> int:
     """Print the figures."""
-    if options.of_store:
+    if options.sizes:
         return print_sizes(options)
     _check(options)
     config = quick_config() if options.live else load_config()

@@ -1,4 +1,4 @@
-"""What ``backscroll stats --store`` prints: what the store takes on the disk."""
+"""What ``backscroll stats --sizes`` prints: what the store takes on the disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui.cli.working import showing
 
 
 class StoreOrSizes(argparse.Action):
-    """``--store PATH`` names the store; ``--store`` alone asks for what it takes."""
+    """``--store PATH`` names the store; ``--store`` alone is the same as ``--sizes``."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
@@ -27,20 +27,23 @@ class StoreOrSizes(argparse.Action):
 
         Args:
             parser: Of the command.
-            namespace: Takes ``store`` or ``of_store``.
+            namespace: Takes ``store`` or ``sizes``.
             values: The path; None without one.
             option_string: As it was typed.
         """
         if values is None:
-            namespace.of_store = True
+            namespace.sizes = True
         else:
             namespace.store = values
 
 
 def print_sizes(options: argparse.Namespace) -> int:
     """Print what the store takes, and return the exit code."""
-    if options.sessions or options.query or options.csv or options.format or options.windows:
-        raise UsageError("--store without a path takes --json only")
+    if options.sessions:
+        raise UsageError("--sizes is about the whole store, not about a session")
+    for name in ("query", "csv", "format", "windows", "since", "until", "today", "live", "limit"):
+        if getattr(options, name):
+            raise UsageError(f"--sizes and --{name} do not go together")
     with store_for_reading(options) as opened, showing() as shown:
         database = needs_store(opened)
         found = sizes(database, shown) if database.server is None else server_sizes(database, shown)
