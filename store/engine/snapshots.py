@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import sqlite3
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from store.engine.companions import beside, size_of
 from store.engine.transactions import explained, is_full, primary_code
 from store.errors import Refused, StoreError
 from store.system.files import AlreadyThere
+from store.system.holders import holders
 from store.system.locations import PRIVATE_FILE
 
 Stage = Literal["copying", "checking", "restoring"]
@@ -31,6 +34,8 @@ PAGES = 2048
 STEPS = 2_000_000
 """Steps of SQLite's virtual machine between two calls while a copy is checked."""
 PARTIAL = ".partial"
+_SETTLED_S = 10
+"""Seconds for which a file that nobody has open may still be just begun."""
 COMPANIONS = ("-wal", "-shm", "-journal")
 
 
@@ -80,7 +85,7 @@ def write_snapshot(
         StoreError: The database is damaged, or the disk of the copy is full.
     """
     _refuse_other(path, replace=replace)
-    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{PARTIAL}")
+    partial = path.with_name(f"{_start_of_partial(path)}{secrets.token_hex(4)}{PARTIAL}")
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         rows = _copy_pages(source, partial, progress)
@@ -98,6 +103,32 @@ def write_snapshot(
     finally:
         for ending in ("", *COMPANIONS):
             beside(partial, ending).unlink(missing_ok=True)
+
+
+def left_partials(path: Path) -> list[Path]:
+    """Return what killed snapshots to a path have left, without those that are being written."""
+    ending = re.compile(rf"[0-9a-f]{{8}}{re.escape(PARTIAL)}({'|'.join(COMPANIONS)})?")
+    start = _start_of_partial(path)
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return []
+    found = [path.with_name(name) for name in names
+             if name.startswith(start) and ending.fullmatch(name[len(start):])]
+    settled = time.time() - _SETTLED_S
+    return [one for one in found
+            if not one.is_symlink() and _changed_at(one) < settled and not holders([one])]
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
+
+def _start_of_partial(path: Path) -> str:
+    return f".{path.name[:100]}."
 
 
 def row_counts(connection: sqlite3.Connection) -> dict[str, int]:

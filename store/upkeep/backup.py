@@ -17,6 +17,7 @@ from store.engine.snapshots import (
     PARTIAL,
     Progress,
     Snapshot,
+    left_partials,
     no_progress,
     write_snapshot,
 )
@@ -57,6 +58,8 @@ def back_up(
         StoreError: The store is damaged, or the disk full.
     """
     refuse_own(database.path, path)
+    for left in left_partials(path):
+        left.unlink(missing_ok=True)
     return write_snapshot(database.file, path, replace=replace, progress=progress)
 
 

@@ -30,7 +30,7 @@ from store.stats import checking as statistics_checking
 from store.stats.tables import STATISTICS
 from store.system.clock import Clock, system_clock
 from store.system.holders import holders
-from store.system.locations import PRIVATE_FILE, PRIVATE_FOLDER
+from store.system.locations import PRIVATE_FILE, PRIVATE_FOLDER, data_dir
 from store.system.paths import real_path
 from store.system.processes import is_alive
 from store.text.stored_json import loads
@@ -356,7 +356,8 @@ def _permissions(patient: Patient) -> Iterator[Finding]:
     if not patient.is_own or os.name == "nt":
         return
     real = patient.real
-    wanted = [(real.parent, PRIVATE_FOLDER)]
+    # The folder of a store elsewhere, such as a host's own, is also for other files.
+    wanted = [(real.parent, PRIVATE_FOLDER)] if real.parent == real_path(data_dir()) else []
     wanted += [(real.with_name(name), PRIVATE_FILE) for name in sorted(os.listdir(real.parent))
                if name == real.name or name.startswith((f"{real.name}-", f"{real.name}."))]
     for path, mode in wanted:

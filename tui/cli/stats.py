@@ -38,8 +38,8 @@ without any. With --windows, a window has "agent", "name", "limit", "start",
 spreadsheet would take for a formula begins with an apostrophe.
 
 --sizes shows what the store itself takes, not what was spent: the sizes of its files, its rows, and
-SQLite's settings. That is your library's, or with --store PATH another one's; --store without a path
-is the same as --sizes. With --json:
+SQLite's settings; of your library, or with --store PATH of another store. --store without a path is
+the same as --sizes. With --json:
 {"path", "form", "files": [{"path", "what", "size", "mode"}, ...], "total", "wal", "free_in_file",
 "free_on_disk", "rows": {table: count}, "pragmas": {name: value}, "events"}; "events" is null
 without an event log, else {"count", "size"}. Of a store on a server: {"path", "form", "tables":

@@ -93,11 +93,13 @@ def test_rows_that_belong_to_nothing(library: Path, sql: Sql) -> None:
     assert sql(library, "SELECT count(*) FROM chat_parts") == parts
 
 
-def test_permissions_are_closed(library: Path) -> None:
+def test_permissions_are_closed(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.chmod(0o644)
     mended(library, "permissions")
     assert stat.S_IMODE(library.stat().st_mode) == 0o600
     library.parent.chmod(0o755)
+    assert found_in(library, quick=True) == []  # A folder of the user's, with other files in it.
+    monkeypatch.setattr("store.upkeep.doctor.data_dir", lambda: library.parent)
     mended(library, "permissions")
     assert stat.S_IMODE(library.parent.stat().st_mode) == 0o700
 

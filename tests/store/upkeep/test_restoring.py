@@ -48,6 +48,20 @@ def test_a_restore_brings_back_what_was_there(library: Path, sql: Sql) -> None:
     open_database(library).close()
 
 
+def test_a_backup_deletes_what_a_killed_one_to_its_name_left(library: Path) -> None:
+    start = library.with_name(".backup.db.0123abcd.partial")
+    left = [start, Path(f"{start}-journal")]
+    other = [library.with_name(".backup.db.notes.partial"), library.with_name(".x.partial")]
+    new = library.with_name(".backup.db.01234567.partial")
+    for file in (*left, *other, new):
+        file.write_bytes(b"")
+    for file in (*left, *other):
+        os.utime(file, (0, 0))
+    backed_up(library)
+    assert not any(file.exists() for file in left)
+    assert new.exists() and all(file.exists() for file in other)
+
+
 def test_a_dry_run_changes_nothing(library: Path, sql: Sql) -> None:
     backup = backed_up(library)
     sql(library, "DELETE FROM chat_parts")
