@@ -463,33 +463,62 @@ def test_the_bar_says_what_is_still_to_come() -> None:
 # A session that runs
 
 
-async def test_a_session_that_runs_is_followed_at_its_end(path: Path) -> None:
-    def write(sql: str, *values: object) -> None:
-        database = open_database(path)
-        database.connection.execute(sql, values)
-        database.close()
+RUNS = ("UPDATE chat_sessions SET metadata_json = ?",
+        '{"title":"A session","activity":{"state":"running","from":"stored"}}')
 
-    write("UPDATE chat_sessions SET metadata_json = ?",
-          '{"title":"A session","activity":{"state":"running","from":"stored"}}')
+
+def write(path: Path, sql: str, *values: object) -> None:
+    database = open_database(path)
+    database.connection.execute(sql, values)
+    database.close()
+
+
+async def test_a_session_that_runs_is_followed_at_its_end(path: Path) -> None:
+    write(path, *RUNS)
     async with replaying(path, paused=False) as replay:
         assert replay.player.running and "now" in replay.bar[0]
         await replay.press("end")
         assert replay.player.live and "live" in replay.bar[1]
         await replay.pass_by(700_000, 5_000)
         assert replay.at == 705_000
-        write("UPDATE chat_parts SET data_json = ?, updated_at = ? WHERE message_id = ?",
+        write(path,
+              "UPDATE chat_parts SET data_json = ?, updated_at = ? WHERE message_id = ?",
               '{"type":"text","text":"It goes on."}', replay.now[0], message_id(3))
         replay.screen.store_changed()
         await replay.run.quiet()
         assert "It goes on." in replay.shown and replay.player.live
         await replay.press("home")
         assert not replay.player.live
-        write("UPDATE chat_sessions SET metadata_json = '{}'")
-        write("UPDATE chat_parts SET updated_at = updated_at + 1")
+        write(path, "UPDATE chat_sessions SET metadata_json = '{}'")
+        replay.screen._renewed()
+        replay.screen.look_whether_it_runs()
+        await replay.run.quiet()
+        assert replay.at == 0 and not replay.player.running
+
+
+async def test_a_session_that_is_removed_is_followed_no_more(path: Path) -> None:
+    write(path, *RUNS)
+    async with replaying(path, paused=False) as replay:
+        await replay.press("end")
+        database = open_database(path)
+        rows = [database.connection.execute(f"SELECT * FROM {table}").fetchall()
+                for table in ("chat_sessions", "chat_messages", "chat_parts")]
+        database.connection.execute("DELETE FROM chat_sessions")
         replay.screen._renewed()
         replay.screen.store_changed()
         await replay.run.quiet()
-        assert replay.at == 0 and not replay.player.running
+        assert replay.run.told == ["This session is no longer in the store"]
+        assert not replay.player.running and not replay.player.live
+        assert "Second answer." in replay.shown and "now" not in replay.bar[0]
+        for table, found in zip(
+                ("chat_sessions", "chat_messages", "chat_parts"), rows, strict=True):
+            database.connection.executemany(
+                f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * len(found[0]))})", found)
+        database.close()
+        replay.screen._renewed()
+        replay.screen.store_changed()
+        await replay.run.quiet()
+        assert replay.player.running and len(replay.run.told) == 1
 
 
 # Odd stores

@@ -111,7 +111,11 @@ class ReplayReader(SessionReader):
 
 
 class SessionReading:
-    """Reads one session, and later what was written of it."""
+    """Reads one session, and later what was written of it.
+
+    Attributes:
+        runs: Whether more is expected at its end.
+    """
 
     def __init__(
         self, store: Store, row: SessionRow, clock: Clock, setting: Callable[[], Setting]
@@ -128,6 +132,7 @@ class SessionReading:
         self._clock, self._setting = clock, setting
         self._recording = Recording()
         self._extent: Extent | None = None
+        self.runs = False
         self._noted = 0
         self._lives = Lives()
         self._seq = 0
@@ -146,7 +151,7 @@ class SessionReading:
         store, session_id = self.store, self.row.id
         self._noted = await store.read(newest)
         now, activity = await store.read(_state, self.row, self._clock())
-        self._extent = now
+        self._extent, self.runs = now, activity.state in OPEN_STATES
         self._children, self._parent = await store.read(_links, self.row)
         of, shown = now.messages, 0
         if around is not None:
@@ -165,19 +170,21 @@ class SessionReading:
             yield await self._piece(self._recording, Left(0, events, log=True))
         async for _events in self._log():
             pass
-        yield await self._piece(
-            self._recording, None, runs=activity.state in OPEN_STATES)
+        yield await self._piece(self._recording, None, runs=self.runs)
 
     async def renewed(self, row: SessionRow) -> Piece | None:
-        """Read what was written since; None where nothing was.
+        """Read what was written since; None where nothing was, and it runs as before.
 
         Args:
             row: The session as it is now.
         """
         self.row = row
         now, activity = await self.store.read(_state, row, self._clock())
+        ran, self.runs = self.runs, activity.state in OPEN_STATES
         if now == self._extent:
-            return None
+            # Its agent may have ended without a word.
+            same = ran == self.runs
+            return None if same else await self._piece(self._recording, None, runs=self.runs)
         known = self._extent.touched if self._extent is not None else 0
         self._extent = now
         written = await self.store.read(written_since, row.id, self._noted, known)
@@ -191,7 +198,7 @@ class SessionReading:
             await self._read_from(None)
         async for _events in self._log():
             pass
-        return await self._piece(self._recording, None, runs=activity.state in OPEN_STATES)
+        return await self._piece(self._recording, None, runs=self.runs)
 
     async def _read_from(self, place: Keyset | None) -> None:
         """Read from the page of a message to the end; None for all."""

@@ -48,6 +48,8 @@ from tui.transcript.view import TranscriptView
 
 TICK_S = 1 / 12
 """How often the picture moves while it plays."""
+JUDGED_EVERY_S = 5.0
+"""How often is looked whether a session that ran still does."""
 RENEWED_S = 1.0
 """What was written of a session is read no more often than this."""
 RESTS = 5
@@ -113,7 +115,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self._sought_share: float | None = None
         self._inspects = False
         self._digit = 0
-        self._renewing = self._again = False
+        self._renewing = self._again = self._is_gone = False
 
     def compose(self) -> ComposeResult:
         """Compose head, transcript, inspector, position and keys."""
@@ -167,6 +169,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         if self._ticks:
             self._ticked = self._clock()
             self.set_interval(TICK_S, self.tick)
+            self.set_interval(JUDGED_EVERY_S, self.look_whether_it_runs)
 
     def _start(self) -> int | None:
         """Return when the message to begin at came; None without one."""
@@ -220,6 +223,11 @@ class ReplayScreen(OwnServices, UpperScreen):
             if self.shown.has_parts:
                 self.selected.again()
 
+    def look_whether_it_runs(self) -> None:
+        """Judge again whether a session that ran still does: its end may be written nowhere."""
+        if self.player is not None and self.player.running:
+            self.store_changed()
+
     def store_changed(self) -> None:
         """Read what was written of the session."""
         if self.player is None or self._renewing:
@@ -235,10 +243,23 @@ class ReplayScreen(OwnServices, UpperScreen):
             piece = await reading.renewed(row) if reading is not None and row is not None else None
             if piece is not None:
                 await self._show_instead(piece)
+            if (row is None) != self._is_gone:
+                self._is_gone = row is None
+                self._came_or_went()
         finally:
             took = max(0, self._clock() - begun) / 1_000
             if self.is_attached:
                 self.set_timer(min(60.0, max(RENEWED_S, RESTS * took)), self._renewed)
+
+    def _came_or_went(self) -> None:
+        """Tell that the session was removed; what is read of it stays, and nothing more comes."""
+        player, reading = self.player, self._reading
+        if self._is_gone and player is not None and reading is not None:
+            reading.runs = False
+            player.take(player.axis, running=False)
+            self.host.notify("This session is no longer in the store", markup=False)
+            self.update_headings()
+            show_keys(self)
 
     async def _show_instead(self, piece: Piece) -> None:
         """Show more of the session, or as it is now, at the same moment and the same lines."""
