@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from typing import IO
 
 from store.engine.database import open_database
+from store.errors import StoreError
 from store.sources import registry
 from store.sources.base.protocol import Place, Step
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
@@ -46,8 +47,17 @@ def readings_by_turns(unit: LongUnit, settings: Settings) -> Iterator[ReadUnit]:
         unit: Nothing of it was read.
         settings: How to sync.
     """
+    try:
+        other = OtherProcess(unit, settings)
+    except (OSError, RuntimeError):  # no more processes, or threads, may be started
+        yield from unit.readings()
+        return
+    yield from _readings_with(other, unit)
+
+
+def _readings_with(other: OtherProcess, unit: LongUnit) -> Iterator[ReadUnit]:
     passed, outcome, follows, theirs = _Passed(), None, False, False
-    with OtherProcess(unit, settings) as other:
+    with other:
         step = _step_at(unit, None, passed)
         while step is not None:
             # The other process is started while the first steps are read and written here.
@@ -141,7 +151,7 @@ class OtherProcess:
         """
         job = unit.job
         self._process = start_program(
-            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE
+            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE, apart=True
         )
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._is_ready: bool | None = None
@@ -158,6 +168,11 @@ class OtherProcess:
     def __exit__(self, *error: object) -> None:
         """Kill the process."""
         self.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     def is_ready(self) -> bool:
         """Return whether it can take a step."""
@@ -196,7 +211,7 @@ class OtherProcess:
 
 def main() -> None:
     """Read and write steps of the unit that stdin names, until stdin closes."""
-    # Signals reach the whole process group; the parent decides how to end.
+    # The parent decides how to end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
@@ -204,15 +219,32 @@ def main() -> None:
     start, task = receive(questions), receive(questions)
     if not isinstance(start, Start) or not isinstance(task, Task):
         return
-    database = open_database(start.store)
-    for pragma in BULK_PRAGMAS:
-        database.connection.execute(pragma)
-    source = registry.source(task.kind)
-    connect_library(source, database, start.keep_deleted)
-    job = Job(source, task.root, task.unit, None, task.attempts)
-    unit = LongUnit(job, start.keep_originals, database)
-    send(answers, task)
-    with paused_collection(), contextlib.suppress(BrokenPipeError):
+    # Whatever is wrong with the store, the parent finds too when it goes on alone, and tells it.
+    with contextlib.suppress(StoreError, BrokenPipeError), paused_collection():
+        _read_and_write(start, task, questions, answers)
+
+
+def _read_and_write(start: Start, task: Task, questions: IO[bytes], answers: IO[bytes]) -> None:
+    """Open the store and take turns.
+
+    Args:
+        start: The store and the settings.
+        task: The unit.
+        questions: Frames of the parent.
+        answers: Frames to it.
+
+    Raises:
+        StoreError: The store is locked for long, read only, full or damaged.
+        BrokenPipeError: The parent is gone.
+    """
+    with contextlib.closing(open_database(start.store)) as database:
+        for pragma in BULK_PRAGMAS:
+            database.connection.execute(pragma)
+        source = registry.source(task.kind)
+        connect_library(source, database, start.keep_deleted)
+        job = Job(source, task.root, task.unit, None, task.attempts)
+        unit = LongUnit(job, start.keep_originals, database)
+        send(answers, task)
         _take_turns(unit, start, questions, answers)
 
 

@@ -114,7 +114,7 @@ class Helper:
 
 def main() -> None:
     """Run the tasks from stdin and send the results to stdout."""
-    # Signals reach the whole process group; the parent decides how to end.
+    # The parent decides how to end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer

@@ -189,7 +189,7 @@ class _Helper:
         self, start: Start, received: queue.SimpleQueue[tuple[_Helper, Frame | None]]
     ) -> None:
         self._process = start_program(
-            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE
+            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE, apart=True
         )
         self.given: dict[int, Task] = {}
         self.at: int | None = None

@@ -325,6 +325,7 @@ def start(
     stdin: int | IO[bytes] | None = None,
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
+    apart: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start one of this program's modules (``CommandLine.python``) and return its process.
 
@@ -334,10 +335,12 @@ def start(
         stdin: As in ``subprocess.Popen``.
         stdout: As in ``subprocess.Popen``.
         stderr: As in ``subprocess.Popen``.
+        apart: Whether Ctrl+C and other signals of the terminal shall not reach it.
     """
     return subprocess.Popen(
-        command, env=dict(environment), stdin=stdin, stdout=stdout, stderr=stderr
-    )
+        command, env=dict(environment), stdin=stdin, stdout=stdout, stderr=stderr,
+        process_group=0 if apart else None,
+    )  # fmt: skip
 
 
 async def start_piped(

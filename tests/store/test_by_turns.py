@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE
+from typing import Any, NoReturn
 
 import orjson
 import pytest
@@ -15,18 +18,20 @@ from store.sources.base import steps
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import by_turns, long_units
 from store.sync.engine import Sync
-from store.sync.frames import Frame, StepWritten
+from store.sync.frames import Frame, Start, StepWritten, Task, send
 from store.sync.reading_states import HASH_BYTES
-from store.sync.settings import Settings
+from store.sync.settings import Settings, nothing_excluded
 from store.sync.targets import Target
+from store.sync.units import Job
+from store.system.children import child_environment
 from store.system.programs import CommandLine
 from tests.bench import claude_corpus
+from tests.store.by_turns_in_small_steps import STEP_BYTES
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
-BYTES = 6_500_000
-STEP_BYTES = (1 << 20, 8 << 20)
-"""Of this process; the other one's steps are larger. Its first is the third of the file, and
-the last one is always this one's."""
+BYTES = 1_700_000
+"""Seven steps. The other process reads the third and the fifth, and leaves the last one."""
+OTHER = CommandLine.python("tests.store.by_turns_in_small_steps")
 
 
 def rows(root: Path, store: Path, helpers: int) -> dict[str, list[Any]]:
@@ -45,6 +50,12 @@ def rows(root: Path, store: Path, helpers: int) -> dict[str, list[Any]]:
 
 def nothing(file: Path) -> None:
     pass
+
+
+def cut_a_step(file: Path) -> None:
+    """Leave six steps, of which this process reads the last one."""
+    body = file.read_bytes()[: 6 * STEP_BYTES[0] - 20_000]
+    file.write_bytes(body[: body.rindex(b"\n") + 1])
 
 
 def name_an_early_row(file: Path) -> None:
@@ -78,14 +89,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path],
 @pytest.mark.parametrize(
     ("change", "command", "killed_after", "written"),
     [
-        (nothing, by_turns.COMMAND, 9, 1),
-        (nothing, CommandLine.python("store.sync.jsontext"), 9, 0),
-        (nothing, by_turns.COMMAND, 1, 0),
-        (nothing, by_turns.COMMAND, 2, 1),
-        (name_an_early_row, by_turns.COMMAND, 9, 1),
+        (nothing, OTHER, 99, 2),
+        (cut_a_step, OTHER, 99, 2),
+        (nothing, CommandLine.python("store.sync.jsontext"), 99, 0),
+        (nothing, OTHER, 1, 0),
+        (nothing, OTHER, 2, 1),
+        (nothing, OTHER, 3, 1),
+        (name_an_early_row, OTHER, 99, 2),
     ],
-    ids=["to its end", "with a process that ends at once", "with one that ends when it has read",
-         "with one that ends when it has written", "until it must be read whole"],
+    ids=["to an end of the other's", "to its end", "with a process that ends at once",
+         "with one that ends when it has read", "with one that ends when it has written",
+         "with one that ends when it has read again", "until it must be read whole"],
 )  # fmt: skip
 def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
     change: Callable[[Path], None],
@@ -106,10 +120,67 @@ def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
         return received[-1]
 
     receive = by_turns.OtherProcess.receive
+    by_two(monkeypatch, command)
+    monkeypatch.setattr(by_turns.OtherProcess, "receive", follow)
+    assert rows(root, tmp_path / "shared.db", helpers=1) == here
+    assert sum(isinstance(one, StepWritten) for one in received) == written
+
+
+def by_two(monkeypatch: pytest.MonkeyPatch, command: CommandLine) -> None:
+    """Let units of any size be read by turns, in small steps, from the first one on."""
     monkeypatch.setattr(long_units, "SHARED_BYTES", 0)
     monkeypatch.setattr(steps, "STEP_BYTES", STEP_BYTES)
     monkeypatch.setattr(by_turns, "COMMAND", command)
     monkeypatch.setattr(by_turns, "WAIT_S", 30)
-    monkeypatch.setattr(by_turns.OtherProcess, "receive", follow)
-    assert rows(root, tmp_path / "shared.db", helpers=1) == here
-    assert sum(isinstance(one, StepWritten) for one in received) == written
+
+
+def test_where_no_process_can_be_started_this_one_reads_it(
+    home: Callable[[Callable[[Path], None]], Home],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(*words: object, **more: object) -> NoReturn:
+        raise BlockingIOError("no more processes")
+
+    root, here = home(nothing)
+    by_two(monkeypatch, OTHER)
+    monkeypatch.setattr(by_turns, "start_program", start)
+    assert rows(root, tmp_path / "alone.db", helpers=1) == here
+
+
+@pytest.mark.parametrize("trouble", ["store", "parent"])
+def test_the_other_process_says_nothing_of_what_its_parent_notices(
+    trouble: str, home: Callable[[Callable[[Path], None]], Home], tmp_path: Path
+) -> None:
+    root, _ = home(nothing)
+    store = root.parent / "here.db"
+    if trouble == "store":
+        store = tmp_path / "damaged.db"
+        store.write_bytes(b"no database" * 1000)
+    source = ClaudeCodeSource()
+    (unit,) = source.units(root, [])
+    start = Start(store, True, nothing_excluded)
+    task = Task(0, source.kind, root, unit, None, 0)
+    with subprocess.Popen(
+        by_turns.COMMAND, env=child_environment(), stdin=PIPE, stdout=PIPE, stderr=PIPE
+    ) as other:
+        assert other.stdin and other.stdout and other.stderr
+        if trouble == "parent":
+            other.stdout.close()
+        send(other.stdin, start)
+        send(other.stdin, task)
+        assert other.stderr.read() == b""
+    assert other.returncode == 0
+
+
+def test_the_signals_of_a_terminal_do_not_reach_the_other_process(
+    home: Callable[[Callable[[Path], None]], Home],
+) -> None:
+    root, _ = home(nothing)
+    source = ClaudeCodeSource()
+    (unit,) = source.units(root, [])
+    database = open_database(root.parent / "here.db")
+    long_unit = long_units.LongUnit(Job(source, root, unit, None), True, database)
+    with by_turns.OtherProcess(long_unit, Settings()) as other:
+        assert os.getpgid(other.pid) == other.pid
+    database.close()
