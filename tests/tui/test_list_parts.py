@@ -7,6 +7,7 @@ import random
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from store.queries.listing import ListQuery, ListRow
 from store.stats.costs import SessionCost
 from tests.store.talks import Talk, make_store
 from tests.tui.stores import NOW, Told, put
-from tui.sessions import costs
+from tui.sessions import costs, live
 from tui.sessions import turns as turns_module
 from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
@@ -406,6 +407,35 @@ async def test_only_messages_that_changes_name_are_read_again(tmp_path: Path) ->
     assert turns.is_due
     await library.close()
     talk.db.close()
+
+
+async def test_a_write_before_messages_are_counted_costs_the_same_in_any_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "COUNTED_IN_A_READ", 5)
+    steps: dict[int, list[int]] = {10: [], 300: []}
+    for size, done in steps.items():
+        talk = Talk(make_store(tmp_path / f"{size}.db", "own"))
+        session = talk.session("Long")
+        for number in range(size):
+            talk.message(session, "assistant" if number % 2 else "user")
+        library = Library.open(tmp_path / f"{size}.db", "test", clock=lambda: NOW)
+        view, jobs = FakeView(listing.rows_of(library.database, [1])), FakeJobs()
+        turns = TurnCounter(library, view, jobs)
+        changed = Moved(sessions={session: {talk.message(session)}})
+        turns.written(view.rows[1])
+        assert not turns.tallied(changed)
+        assert turns.counted_later([session]) == {session: size}
+        library.database.file.set_progress_handler(partial(done.append, 1), 1)
+        live._rows(library.database, [], {}, [session], NOW)
+        library.database.file.set_progress_handler(None, 1)
+        turns.count_now()
+        await jobs.run()
+        assert not turns.counted_later([session]) and turns.tallied(changed)
+        assert view.rows[1].messages == size + 1 and view.rows[1].turns == size // 2 + 1
+        await library.close()
+        talk.db.close()
+    assert len(steps[10]) == len(steps[300]) > 0
 
 
 async def test_what_is_written_while_messages_are_counted_is_counted(

@@ -32,7 +32,8 @@ def _differ(one: ListRow, other: ListRow, names: Iterable[str]) -> bool:
 
 
 def _rows(
-    db: Database, session_ids: Sequence[str], asked: Mapping[str, Collection[str]], now: int
+    db: Database, session_ids: Sequence[str], asked: Mapping[str, Collection[str]],
+    uncounted: Sequence[str], now: int,
 ) -> tuple[dict[int, ListRow], dict[str, list[Beginning]]]:
     """Return rows of the list, and what some messages are now, by session.
 
@@ -40,13 +41,14 @@ def _rows(
         db: The store.
         session_ids: Sessions whose messages are counted.
         asked: The messages, by session; these are not counted.
+        uncounted: More sessions that are not counted.
         now: The present, epoch ms.
     """
     from store.queries import counting
 
     told = {session_id: counting.beginnings(db, session_id, messages)
             for session_id, messages in asked.items()}
-    return activities.rows(db, (), session_ids, now, uncounted=list(asked)), told
+    return activities.rows(db, (), session_ids, now, uncounted=[*asked, *uncounted]), told
 
 
 class LiveRows:
@@ -76,6 +78,7 @@ class LiveRows:
             StoreError: The store is busy or gone.
         """
         view, library = self._view, self._library
+        last_counts: Mapping[str, int] = {}
         vague = moved.vague or len(moved.sessions) > MOST_NAMED
         if vague:
             seen = view.seen_rowids(PREFETCH)
@@ -87,8 +90,10 @@ class LiveRows:
             gone = len(fresh) < len(known)
         else:
             asked = self._turns.tallied(moved)
-            ids = [session_id for session_id in moved.sessions if session_id not in asked]
-            fresh, told = await library.read(_rows, ids, asked, library.clock())
+            others = [session_id for session_id in moved.sessions if session_id not in asked]
+            last_counts = self._turns.counted_later(others)
+            ids = [session_id for session_id in others if session_id not in last_counts]
+            fresh, told = await library.read(_rows, ids, asked, list(last_counts), library.clock())
             gone = len(fresh) < len(moved.sessions)
             for session_id, found in told.items():
                 self._turns.renew(session_id, asked[session_id], found)
@@ -98,6 +103,7 @@ class LiveRows:
                 return
         reorder = vague or gone or bool(self._filter.words)
         for row in fresh.values():
+            row.messages = last_counts.get(row.id, row.messages)
             reorder = self._take(row) or reorder
         view.add_rows(fresh.values())
         if reorder:

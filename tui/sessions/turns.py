@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +28,8 @@ COUNTED_IN_A_READ = 500
 """Messages whose turns are counted in one read: some ms."""
 COUNT_REST_SHARE = 9
 """After a read, pause so many times as long as it took."""
+_BUCKETS = 4096
+"""Of the hashes of one session: 61 in each where it has 250,000 messages."""
 MOST_TALLIES = 64
 """Sessions of which it is remembered what begins a turn, those that were written to last."""
 STALE = -1
@@ -98,11 +99,14 @@ class TurnCounts:
 
 
 class Tally:
-    """Which messages a session has, and which begin a turn, by hashes of their ids in order."""
+    """Which messages a session has, and which begin a turn, by hashes of their ids.
+
+    A message costs the same in every session: nothing is sorted, and nothing long is moved.
+    """
 
     def __init__(self) -> None:
         """Start with no messages."""
-        self._messages, self._turns = array("q"), array("q")
+        self._messages, self._turns = _Hashes(), _Hashes()
 
     @property
     def messages(self) -> int:
@@ -114,15 +118,10 @@ class Tally:
         """How many of them begin a turn."""
         return len(self._turns)
 
-    def fill(self, pages: Iterable[array[int]], turns: Iterable[int]) -> None:
-        """Take all messages.
-
-        Args:
-            pages: The hashes of messages, each page in order.
-            turns: Those that begin a turn.
-        """
-        self._messages = array("q", sorted(one for page in pages for one in page))
-        self._turns = array("q", sorted(turns))
+    def add(self, page: Iterable[Beginning]) -> None:
+        """Take some of the messages, each with whether it begins a turn."""
+        for message_id, begins in page:
+            self._take(message_id, True, begins)
 
     def renew(self, asked: Iterable[str], found: Iterable[Beginning]) -> None:
         """Take what some messages are now.
@@ -133,19 +132,39 @@ class Tally:
         """
         begins = dict(found)
         for message_id in asked:
-            _set(self._messages, hash(message_id), message_id in begins)
-            _set(self._turns, hash(message_id), begins.get(message_id, False))
+            self._take(message_id, message_id in begins, begins.get(message_id, False))
+
+    def _take(self, message_id: str, there: bool, begins: bool) -> None:
+        hashed = hash(message_id)
+        self._messages.put(hashed, there)
+        self._turns.put(hashed, begins)
 
 
-def _set(ordered: array[int], value: int, there: bool) -> None:
-    """Have a value in an ordered array, or not."""
-    at = bisect_left(ordered, value)
-    if (at < len(ordered) and ordered[at] == value) == there:
-        return
-    if there:
-        ordered.insert(at, value)
-    else:
-        del ordered[at]
+class _Hashes:
+    """A set of hashes, 8 bytes each; a set of Python takes eight times as much."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._buckets: dict[int, array[int]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return self._count
+
+    def put(self, hashed: int, there: bool) -> None:
+        """Have a hash in the set, or not."""
+        bucket = self._buckets.get(hashed % _BUCKETS)
+        if bucket is None:
+            if there:
+                self._buckets[hashed % _BUCKETS] = array("q", (hashed,))
+                self._count += 1
+        elif (hashed in bucket) != there:
+            if there:
+                bucket.append(hashed)
+            else:
+                bucket.remove(hashed)
+            self._count += 1 if there else -1
 
 
 class TurnCounter:
@@ -169,6 +188,7 @@ class TurnCounter:
         self._written: dict[str, int] = {}
         self._counting_written = False
         self._tallies: dict[str, Tally] = {}
+        self._tallied_rowid = 0
         self._tallied_now = ""
         """The session whose messages are being read; what is written to it meanwhile is below."""
         self._meanwhile: set[str] = set()
@@ -221,6 +241,24 @@ class TurnCounter:
                 found[session_id] = messages
             elif session_id == self._tallied_now:
                 self._meanwhile |= messages
+        return found
+
+    def counted_later(self, session_ids: Iterable[str]) -> dict[str, int]:
+        """Return the last counts of messages of long sessions that are about to be tallied.
+
+        To count all their messages anew for each write takes longer the more there are.
+
+        Args:
+            session_ids: Sessions that were written to.
+        """
+        found = {}
+        for session_id in session_ids:
+            rowid = self._written.get(session_id)
+            if rowid is None and session_id == self._tallied_now:
+                rowid = self._tallied_rowid
+            row = None if rowid is None else self._seen.rows.get(rowid)
+            if row is not None and row.id == session_id and row.messages > COUNTED_IN_A_READ:
+                found[session_id] = row.messages
         return found
 
     def renew(self, session_id: str, asked: Iterable[str], found: Iterable[Beginning]) -> None:
@@ -288,19 +326,16 @@ class TurnCounter:
         """Count the turns of a session, in small reads with pauses between."""
         from store.queries.counting import beginning_page, beginnings
 
-        self._tallied_now, self._meanwhile = session_id, set()
+        self._tallied_now, self._tallied_rowid, self._meanwhile = session_id, rowid, set()
         tally, after = Tally(), None
-        pages, turns = [], array("q")
         while True:
             started = time.perf_counter()
             page, after = await self._library.read(
                 beginning_page, session_id, after, COUNTED_IN_A_READ)
-            pages.append(array("q", sorted(hash(message_id) for message_id, _ in page)))
-            turns.extend(hash(message_id) for message_id, begins in page if begins)
+            tally.add(page)
             if after is None:
                 break
             await asyncio.sleep(COUNT_REST_SHARE * (time.perf_counter() - started))
-        tally.fill(pages, turns)
         while self._meanwhile and self._tallied_now:
             some, self._meanwhile = self._meanwhile, set()
             tally.renew(some, await self._library.read(beginnings, session_id, some))
@@ -310,5 +345,7 @@ class TurnCounter:
                 del self._tallies[next(iter(self._tallies))]
         row = self._seen.rows.get(rowid)
         if row is not None and row.id == session_id:
+            if session_id in self._tallies:
+                row.messages = tally.messages
             self.counts.put(row, tally.turns)
             self._seen.rows_changed([rowid])
