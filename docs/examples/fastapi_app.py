@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from backscroll import BackscrollError, NotFound, Recorder, Store, UIMessage
+from backscroll import BackscrollError, Invalid, NotFound, Recorder, Store, UIMessage
 
 
 async def model(messages: list[UIMessage]) -> AsyncIterator[dict[str, Any]]:
@@ -45,7 +45,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(BackscrollError)
 async def explain(request: Request, error: BackscrollError) -> JSONResponse:
-    status = 404 if isinstance(error, NotFound) else 409
+    status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, Invalid) else 409
     return JSONResponse({"error": str(error)}, status)
 
 

@@ -120,6 +120,7 @@ def restore_backup(
     made = check_backup(backup, progress)
     stamp = datetime.fromtimestamp(clock() / 1000).strftime("%Y-%m-%d-%H%M%S")
     kept = beside(real, f".before-restore-{stamp}") if there else None
+    _refuse_unwritable(real)
     if dry_run:
         return Restored(made, kept)
     private_folder(real.parent)
@@ -140,6 +141,14 @@ def restore_backup(
             _put_file(made, real, progress)
             return Restored(made, kept, damaged=True)
         return Restored(made, kept)
+
+
+def _refuse_unwritable(real: Path) -> None:
+    """Refuse where the library, or what is kept of it beside it, could not be written."""
+    for path in (real.parent, real):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise Refused(f"{path} is not writable; make it so, or restore to a store elsewhere"
+                          " (--store)")
 
 
 def _refuse_others(real: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import stat
@@ -108,6 +109,23 @@ def test_a_store_of_another_program_is_left_alone(run: Run, tmp_path: Path, demo
     assert run("backup", tmp_path / "of-host.db", "--store", host).code == 0
     refused = run("restore-backup", tmp_path / "of-host.db", "--yes")
     assert refused.code == 1 and "no backup of a library" in refused.err
+
+
+def test_dry_runs_of_a_library_that_cannot_be_written(
+    run: Run, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = tmp_path / "backup.db"
+    assert run("backup", backup).code == 0
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)  # Root may write all.
+    before = demo.read_bytes()
+    for command in (["prune", "--keep-newest=3"], ["vacuum"], ["checkpoint"]):
+        assert run(*command, "--dry-run", "--json").code == 0
+        refused = run(*command, *(["--yes"] if command[0] == "prune" else []))
+        assert refused.code == 1 and "not writable" in refused.err
+    for options in (["--yes"], ["--dry-run"]):
+        refused = run("restore-backup", backup, *options)
+        assert refused.code == 1 and "not writable" in refused.err
+    assert demo.read_bytes() == before
 
 
 def test_without_a_library(run: Run, tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
 def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
     """Open the named library, or the user's, for writing; nothing is created.
 
+    A dry run opens it for reading, and so needs no right to write.
+
     Raises:
         StoreError: It is not a store, or the named store is missing.
         NotFound: There is no library yet.
@@ -66,11 +68,14 @@ def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
 
     if options.store is None and not library_path().exists():
         needs_store(None)
-    database = open_target(options.store or library_path(), write=True)
+    is_dry = getattr(options, "dry_run", False)
+    database = open_target(options.store or library_path(), write=not is_dry)
     try:
         if database.form.name != "own":
             raise Refused(f"{database.name} belongs to another program, which keeps it itself")
-        if database.read_only:
+        if database.form.is_newer:
+            raise Refused(str(database.file_read_only))
+        if database.read_only and not is_dry:
             raise Refused(database.read_only)
         yield database
     finally:
