@@ -191,3 +191,31 @@ def test_a_fork_that_was_read_while_its_parent_was_not_whole(
     assert dump(early, ALL) == dump(fresh, ALL)
     early.close()
     fresh.close()
+
+
+def facts(database: Database) -> set[tuple[str, str]]:
+    return set(database.connection.execute("SELECT name, value FROM unit_facts"))
+
+
+@pytest.mark.parametrize("change", ["grows", "goes"])
+def test_a_copy_tells_others_nothing_of_the_thread(
+    change: str, database: Database, tmp_path: Path
+) -> None:
+    """Which of two files is the copy may change; the library has the lines of the other one."""
+    home = tmp_path / "home"
+    lines = two_turns()
+    longer = two_turns()
+    longer.turn("three", "re three", "r3")
+    longer.write(home)
+    copied = lines.write(home, folder="archived_sessions")
+    sync(database, home)
+    if change == "goes":
+        copied.unlink()
+    else:
+        longer.turn("four", "re four", "r4")
+        longer.write(home, folder="archived_sessions")
+    sync(database, home)
+    fresh = open_database(tmp_path / "fresh.db", create=True)
+    sync(fresh, home)
+    assert facts(database) == facts(fresh)
+    fresh.close()

@@ -42,6 +42,8 @@ class ThreadReader(UnitReader):
         neighbours: Neighbours,
         facts_of: Callable[[Unit], Facts | None],
         line_limit: int = LINE_LIMIT,
+        *,
+        is_copy: bool = False,
     ) -> None:
         """Start with nothing read.
 
@@ -49,8 +51,11 @@ class ThreadReader(UnitReader):
             neighbours: The other files of the same home.
             facts_of: Returns what side files say about a thread now.
             line_limit: Bytes of the longest line that is read.
+            is_copy: Whether one of its files is a copy. The library has the thread's lines
+                from the other one, so that the copy says nothing about them to others.
         """
         super().__init__()
+        self._is_copy = is_copy
         self.facts: Facts | None = None
         self.rollouts: dict[str, Rollout] = {}
         self._neighbours = neighbours
@@ -109,6 +114,8 @@ class ThreadReader(UnitReader):
             self._missing.append(Problem(there[-1].path, 1, reason))
         if draft is None:
             return []
+        if self._is_copy:
+            self.shared_facts = []
         if self.earlier is not None:
             draft.lineage = self.earlier.lineage
             return [draft]

@@ -30,7 +30,14 @@ from store.sources.base.protocol import (
 )
 from store.sources.base.values import string
 from store.sources.codex.assemble import KIND
-from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
+from store.sources.codex.discovery import (
+    ARCHIVED,
+    COPY_MARK,
+    IN_USE,
+    home_of,
+    thread_files,
+    thread_of,
+)
 from store.sources.codex.facts import INDEX, Facts, FactsReader, newest, with_known
 from store.sources.codex.names import rollout_name
 from store.sources.codex.neighbours import Neighbours
@@ -163,8 +170,9 @@ class CodexSource(FileSource):
             self._neighbours[str(root)] = Neighbours(root)
             self._neighbours[str(root)].use_library(self._library)
         return ThreadReader(
-            self._neighbours[str(root)], partial(self.facts_of, root), self.line_limit
-        )
+            self._neighbours[str(root)], partial(self.facts_of, root), self.line_limit,
+            is_copy=COPY_MARK in unit.key,
+        )  # fmt: skip
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
