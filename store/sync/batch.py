@@ -11,8 +11,9 @@ from store.engine.database import Database
 from store.ids import derived_session_id
 from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
+from store.sync.copies import original_of
 from store.sync.depending import News, Where
-from store.sync.forget import delete_sessions, take_out
+from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
@@ -156,6 +157,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
             written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
             changed = written or changed
             gone = [*_withdrawn(database, job, result), *result.superseded]
+            if not batch.keep_gone:
+                gone += _left_out(database, job, result, outcome)
             _delete(database, gone, clock)
             outcome.changed += gone
             removed += gone
@@ -181,11 +184,46 @@ def _withdrawn(database: Database, job: Job, result: ReadUnit) -> list[str]:
     return found
 
 
+def _left_out(
+    database: Database, job: Job, result: ReadUnit, outcome: Outcome
+) -> list[str]:
+    """Return the sessions of a unit that its files no longer have, and no others either.
+
+    Args:
+        database: The library, in a transaction.
+        job: The unit.
+        result: What was read of it; nothing follows from a part of it or from damage.
+        outcome: Takes other units that have one of the sessions, to be read again.
+    """
+    if job.stored is None or result.saved is None or result.more or result.goes_on:
+        return []
+    if result.problems or result.excluded:
+        return []
+    before, now = units.UnitState.parse(job.stored), units.UnitState.parse(result.saved)
+    files, found = {str(file[0]) for file in (*before.files, *now.files)}, []
+    for session_id in dict.fromkeys(before.sessions):
+        row = database.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
+            (session_id,),
+        ).fetchone()
+        if session_id in now.sessions or row is None or row[0] not in files:
+            continue
+        again = units.read_others_again(
+            database, job.source.kind, original_of(database.connection, session_id),
+            besides=[units.where(job)],
+        )  # fmt: skip
+        outcome.again += again
+        if not again:
+            found.append(session_id)
+    return found
+
+
 def _delete(database: Database, session_ids: list[str], clock: Clock) -> None:
     """Delete sessions whose messages others have."""
     for session_id in session_ids:
         delete_sessions(database, [session_id])
         log_changes(database, session_id, (), clock)
+        orphan_children(database, session_id, clock)
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:

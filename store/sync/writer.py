@@ -123,8 +123,9 @@ def write_prepared(
     if chosen.own is not None:
         same = chosen.own.session is prepared and not chosen.before
         written = _write_place(
-            database, chosen.own, clock, before if same else None, keep_gone, same_mapping
-        )
+            database, chosen.own, clock, before if same else None, keep_gone, same_mapping,
+            read_from,
+        )  # fmt: skip
     written.changed += changed
     for move in chosen.after:
         moved = _write_place(database, move, clock, None, keep_gone, same_mapping)
@@ -141,6 +142,7 @@ def _write_place(
     before: PreparedSession | None,
     keep_gone: bool,
     same_mapping: bool,
+    read_from: Collection[str] = (),
 ) -> Written:
     """Write a session or copy, as ``write_prepared``.
 
@@ -151,6 +153,7 @@ def _write_place(
         before: The stored rows, if known.
         keep_gone: Whether to keep messages that the source no longer has.
         same_mapping: Whether the stored rows come from the same mapping version.
+        read_from: Paths of the files that it was read from.
     """
     connection, prepared = database.connection, move.session
     reason = _forgotten(database, prepared)
@@ -170,7 +173,8 @@ def _write_place(
         prepared = with_known_lineage(connection, prepared, same_mapping=same_mapping)
     if prepared.first_record:
         return _write_added(database, prepared, clock, keep_gone, same_mapping)
-    if known is not None and prepared.partial and not known.partial:
+    told_more = known is not None and prepared.partial and not known.partial
+    if told_more and (keep_gone or known is None or known.path not in read_from):
         return Written(prepared.id, skipped="the session's own files told more")
     if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)

@@ -304,3 +304,20 @@ def test_prompts_of_a_session_whose_file_has_notes_only(db: Database, tmp_path: 
     path.write_text(json.dumps(note) + "\n" + text)
     sync(db, root)
     assert titles(db) == ["in the file", "it came after all"]
+
+
+def test_prompts_of_a_session_whose_file_was_emptied(db: Database, tmp_path: Path) -> None:
+    root = claude_home(tmp_path / "home", claude_line(GONE, "asked long ago"))
+    file = File(GONE)
+    file.user("asked long ago")
+    file.assistant("an answer", id="msg_2")
+    path = file.write(root / "projects" / "-w")
+    sync(db, root, keep_deleted=False)
+    path.write_text('{"type": "file-history-snapshot", "messageId": "x", "snapshot": {}}\n')
+    for _ in range(2):
+        sync(db, root, keep_deleted=False)
+        texts = db.connection.execute(
+            "SELECT json_extract(data_json, '$.text') FROM chat_parts WHERE type = 'text'"
+            " ORDER BY 1"
+        ).fetchall()
+        assert texts == [("asked long ago",), ("in the file",), ("yes",)]

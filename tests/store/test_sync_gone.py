@@ -297,6 +297,24 @@ def test_nothing_is_kept_where_the_user_wants_that(database: Database, tmp_path:
     assert marked(shown(database)) == "text 0text 1text 7"
 
 
+@pytest.mark.parametrize(("text", "keep", "left"), [
+    ("", False, 1), ("", True, 2), ("BAD\n", False, 2), ('{"id": "x"}\n', False, 2),
+])  # fmt: skip
+def test_a_file_without_messages_has_no_session(
+    text: str, keep: bool, left: int, database: Database, tmp_path: Path
+) -> None:
+    """Unless what was deleted is kept, or the file is damaged."""
+    root = tmp_path / "source"
+    for name in ("one", "two"):
+        write_lines(root, name, 2)
+    run(database, root, keep_deleted=keep)
+    (root / "one.lines").write_text(text)
+    for _ in range(2):
+        run(database, root, keep_deleted=keep)
+        (count,) = database.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+        assert count == left
+
+
 LINES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8).map(sorted)
 
 
