@@ -20,8 +20,8 @@ DEADLINE = 120.0
 class Terminal:
     """The terminal's side of the pty."""
 
-    def __init__(self, handle: int, child: int) -> None:
-        self._handle, self.child = handle, child
+    def __init__(self, handle: int, child: int, *, frames: bool = False) -> None:
+        self._handle, self.child, self._frames = handle, child, frames
         self.received = b""
 
     @property
@@ -61,6 +61,8 @@ class Terminal:
         except OSError:
             chunk = b""
         self.received += chunk
+        if self._frames and chunk:
+            os.write(self._handle, b"\x1b[?2026;2$y" * chunk.count(b"\x1b[?2026$p"))
         return chunk
 
     def send(self, keys: bytes) -> None:
@@ -70,16 +72,17 @@ class Terminal:
 
 @contextmanager
 def on_a_terminal(
-    command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int] = (80, 24)
+    command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int] = (80, 24), *,
+    frames: bool = False,
 ) -> Iterator[Terminal]:
-    """Run a command on a new pty."""
+    """Run a command on a new pty; ``frames`` says that it draws each frame at once."""
     columns, rows = size
     child, handle = pty.fork()
     if child == 0:
         # Set before the program starts, which may look at it but once.
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvpe(command[0], list(command), dict(environment))
-    terminal = Terminal(handle, child)
+    terminal = Terminal(handle, child, frames=frames)
     try:
         yield terminal
     finally:

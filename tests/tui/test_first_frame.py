@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
+import struct
 import sys
 import termios
 from collections.abc import Iterable
@@ -200,24 +202,46 @@ def environment() -> dict[str, str]:
 
 
 def test_textual_draws_over_the_frame_without_clearing_it(tmp_path: Path) -> None:
-    path = put(tmp_path / "s.db", some(10))
-    with on_a_terminal(runs("--store", str(path)), environment(), (120, 40)) as terminal:
+    path, size = put(tmp_path / "s.db", some(10)), (160, 40)
+    with on_a_terminal(runs("--store", str(path)), environment(), size, frames=True) as terminal:
         terminal.wait_for(b"Session 9")
-        terminal.wait_for(b" keys")
+        terminal.wait_for(b"no messages")
         terminal.send(b"\x11")
         terminal.wait_for_end()
     assert terminal.received.count(b"\x1b[?1049h") == 1
     shown, _left = terminal.received.split(b"\x1b[?1049l")
     assert not any(clear in shown for clear in (b"\x1b[2J", b"\x1b[J", b"\x1b[3J"))
-    screen = pyte.Screen(120, 40)
+    screen = pyte.Screen(*size)
     stream = pyte.ByteStream(screen)
     titles = [f"Session {n}" for n in range(10)]
     first, *frames = re.split(rb"(?<=\x1b\[\?2026l)", shown)
     stream.feed(first)
+    grounds = [screen.buffer[y][size[0] - 1].bg for y in range(size[1])]
+    opening = list[bool]()
     for frame in [b"", *frames]:
         stream.feed(frame)
         text = "\n".join(screen.display)
         assert all(title in text for title in titles)
+        assert [screen.buffer[y][size[0] - 1].bg for y in range(size[1])] == grounds
+        assert screen.display[1].count("Session 0") == 1, "the transcript's title vanished"
+        opening.append("opening" in screen.display[2])
+    assert len(frames) > 3 and opening == sorted(opening, reverse=True) and opening[0]
+
+
+def test_after_a_new_size_before_textual_everything_is_drawn_anew(tmp_path: Path) -> None:
+    path, size = put(tmp_path / "s.db", some(10)), (100, 30)
+    with on_a_terminal(runs("--store", str(path)), environment(), (120, 40)) as terminal:
+        first = len(terminal.wait_for(b"\x1b[?2026l"))
+        fcntl.ioctl(terminal.handle, termios.TIOCSWINSZ, struct.pack("HHHH", *size[::-1], 0, 0))
+        terminal.wait_for(b"no messages")
+        terminal.send(b"\x11")
+        assert terminal.exit_code() == 0
+    screen = pyte.Screen(*size)
+    stream = pyte.ByteStream(screen)
+    stream.feed(b"\x1b#8")  # Each cell shows an E.
+    stream.feed(terminal.received[first:].split(b"\x1b[?1049l")[0])
+    assert "Session 9" in "\n".join(screen.display)
+    assert not any("EE" in row for row in screen.display)
 
 
 def test_keys_before_textual_are_answered_in_order(tmp_path: Path) -> None:
@@ -301,7 +325,7 @@ NEEDED = """
 import sys
 from tui.main import first_frame
 import tui.start.early
-def show(self, rows):
+def show(self, rows, size):
     drawn = str(tui.start.early.picture(rows))
     print("Session 0" in drawn, "\\x1b[1;1H" in drawn, *sorted(sys.modules), sep="\\n")
     raise SystemExit

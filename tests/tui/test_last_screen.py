@@ -13,6 +13,7 @@ from pathlib import Path
 import pyte
 import pytest
 
+from store.engine.changes import newest
 from store.engine.database import open_database
 from store.sync.forget import forget
 from store.system.clock import system_clock
@@ -22,6 +23,7 @@ from tests.tui.terminals import on_a_terminal
 from tests.tui.test_first_frame import NEEDED, drawn, environment, runs, text_of
 from tui.kit.ansi import AnsiPaint
 from tui.kit.palette import PALETTES
+from tui.main import last_picture
 from tui.main.first_frame import FirstFrame, Screen
 from tui.main.outline import BOTTOM, TOP
 from tui.sessions.first_page import read_first_page
@@ -169,6 +171,26 @@ def test_forget_deletes_the_pictures_of_all_stores(tmp_path: Path) -> None:
     forget(database, [f"ses_{0:026d}"])
     database.close()
     assert list(Path(last_screens()).iterdir()) == []
+
+
+def test_no_picture_is_left_that_a_forget_has_overtaken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, drawn = put(tmp_path / "s.db", some(2)), Drawn(20, [], [], 0, 0)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _descriptor: os.terminal_size(SIZE))
+
+    def forgotten(store: str, setting: str, drawn: Drawn) -> None:
+        database = open_database(path, write=True)
+        forget(database, [f"ses_{0:026d}"])
+        database.close()
+        keep_screen(store, setting, drawn)
+
+    for keep, left in ((keep_screen, 1), (forgotten, 0)):
+        monkeypatch.setattr(last_picture, "keep_screen", keep)
+        database = open_database(path, write=False)
+        last_picture.LastPicture(str(path), newest(database), drawn).keep()
+        database.close()
+        assert len(list(Path(last_screens()).iterdir())) == left
 
 
 def test_an_age_has_the_same_words_until_then() -> None:

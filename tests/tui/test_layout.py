@@ -182,3 +182,8 @@ async def test_a_pane_alone_cannot_be_resized(tmp_path: Path) -> None:
         assert app.view_state.layout == layout
         assert [note.message for note in app._notifications] == [
             "There is no pane beside this one"]
+        # The transcript that comes into sight shows what the list's cursor came to meanwhile.
+        await pilot.press("j")
+        await pilot.resize_terminal(120, 40)
+        await settled(app, pilot)
+        assert app.main.opener.shown == app.main.sessions.selected_id == f"ses_{3:026d}"

@@ -17,7 +17,7 @@ from tui.kit.masked import is_view_masked
 from tui.main.bars import TopLine
 from tui.main.first_frame import widths_of
 from tui.main.outline import BOTTOM, TOP
-from tui.state.last_screen import Drawn, keep_screen, setting_of
+from tui.state.last_screen import Drawn, drop_screen, keep_screen, setting_of
 from tui.words.sessions import age_until
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class LastPicture(NamedTuple):
         setting = setting_of(self.store, size, os.environ)
         if same and setting is not None and setting == before:
             keep_screen(self.store, setting, self.drawn)
+            if setting_of(self.store, size, os.environ) != setting:
+                # A ``forget`` that deleted the pictures before this one was there.
+                drop_screen(self.store)
 
 
 class Parts(NamedTuple):

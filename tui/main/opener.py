@@ -67,11 +67,17 @@ class SessionOpener:
         if self._next is not None:
             self.open(self._next)
 
+    def came_into_sight(self) -> None:
+        """Open the session that the list's cursor came to while the transcript was not seen."""
+        if self._preview is None:
+            self.open_preview()
+
     def stop_preview(self) -> None:
         """Open nothing that the list's cursor passed before."""
         self._next = None
         if self._preview is not None:
             self._preview.stop()
+            self._preview = None
 
     def open(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,

@@ -181,16 +181,18 @@ class Panes:
         }
 
     async def load(self, **loaded: Widget) -> None:
-        """Put panes in the places of their slots."""
+        """Put panes in the places of their slots, which are seen until all panes are there."""
         places = self._screen.query_one("#panes")
         names: Sequence[PaneName] = ("transcript", "inspector")
-        for name in names:
-            slot, pane = self.widgets[name], loaded[name]
-            self.widgets[name] = pane
+        slots = [self.widgets[name] for name in names]
+        for name, slot in zip(names, slots, strict=True):
+            loaded[name].display = False
+            await places.mount(loaded[name], after=slot)
+        for name, slot in zip(names, slots, strict=True):
+            pane = self.widgets[name] = loaded[name]
             pane.display, slot.display = slot.display, False
             pane.styles.width = slot.styles.width
-            await places.mount(pane, after=slot)
-            await slot.remove()
+        await places.remove_children(slots)
         focused = self._state.layout.focused
         if self.widgets[focused].has_focus_within:
             self.apply()  # What is typed meanwhile goes on in the line that has the focus.

@@ -151,6 +151,9 @@ class MainScreen(CommandPane, Screen[None]):
         self.inspector = inspector.InspectorPane(id="inspector")
         self.opener.transcript, self.feed.inspector = self.transcript, self.inspector
         self.transcript.marks_in = self.keeper.marks.of_session
+        opened = self.sessions.selected_id if self.panes.arrangement.shows("transcript") else None
+        if opened is not None:
+            self.transcript.headings.show_opening(self.sessions.selected_title())
         await self.panes.load(transcript=self.transcript, inspector=self.inspector)
         if self.sessions.selected_id and self.panes.arrangement.shows("transcript"):
             self.opener.open(self.sessions.selected_id)
@@ -172,7 +175,9 @@ class MainScreen(CommandPane, Screen[None]):
             self._preview(self.sessions.selected_id)
 
     def _arranged(self) -> None:
-        """Bring the inspector, which may have come into sight, and the footer up to date."""
+        """Bring the panes that may have come into sight, and the footer, up to date."""
+        if self.panes.arrangement.shows("transcript"):
+            self.opener.came_into_sight()
         self.feed.came_into_sight()
         self.query_one(BottomLine).look()
 

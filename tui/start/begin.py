@@ -84,5 +84,5 @@ def begin(
         paint = AnsiPaint(palette, depth_of(os.environ), erases=erases)
         if last is not None:
             terminal.held, terminal.held_from = held, last.columns
-        terminal.show(frame.rows(Screen(width, height, paint), last))
+        terminal.show(frame.rows(Screen(width, height, paint), last), size)
     return Begun(page, terminal)

@@ -35,12 +35,17 @@ def driver_on(
             made(self)
 
         def start_application_mode(self) -> None:
-            """Take the terminal, without a switch of screens that would clear it."""
+            """Take the terminal, without a switch of screens that would clear it.
+
+            After a new size nobody knows what of the picture is still there, and where.
+            """
             if early is not None and early.is_shown:
                 self.shows(early.drawn, early.held, early.held_from)
             super().start_application_mode()
             if early is not None and early.is_shown:
                 self.attrs_before = early.watch.modes
+                if early.is_resized or early.size != self._of_app.size:
+                    self.draw_anew()
                 early.taken_over()
 
         def write(self, data: str) -> None:

@@ -34,6 +34,8 @@ class EarlyTerminal:
         held: The picture stays until Textual draws the same in these rows.
         held_from: The first column in which they are compared.
         is_shown: Whether the picture is there and Textual has not taken over.
+        size: Columns and lines that the picture is drawn for.
+        is_resized: Whether the terminal has had another size since.
         is_to_stop: Whether the program was told to stop meanwhile, as by ctrl+z elsewhere; it
             does once it can leave the terminal in order.
     """
@@ -43,7 +45,8 @@ class EarlyTerminal:
         self.watch, self.drawn = watch, ""
         self.last: LastScreen | None = None
         self.held, self.held_from = range(0), 0
-        self.is_shown = self.is_to_stop = False
+        self.size = (0, 0)
+        self.is_shown = self.is_to_stop = self.is_resized = False
 
     def show_last(self, store: str | None) -> None:
         """Show the picture of the last screen, if there is one that is right.
@@ -56,23 +59,28 @@ class EarlyTerminal:
             return
         self.last = last_screen(store, size, os.environ)
         if self.last is not None and self.last.is_current:
-            self.show(self.last.whole())
+            self.show(self.last.whole(), size)
 
-    def show(self, rows: Iterable[Iterable[str]]) -> None:
+    def show(self, rows: Iterable[Iterable[str]], size: tuple[int, int]) -> None:
         """Show a picture; from now on keys are kept, and not echoed.
 
         Args:
             rows: See ``store.system.streams.picture``.
+            size: Columns and lines that they are drawn for.
         """
-        self.drawn = picture(rows)
+        self.drawn, self.size = picture(rows), size
         self.is_shown = self.watch.restores = True
         signal.signal(signal.SIGTSTP, self._stop_later)  # Textual's driver takes it over.
+        signal.signal(signal.SIGWINCH, self._resized)  # Likewise.
         _keep_keys(self.watch.descriptor)
         sys.stderr.write(self.drawn)
         sys.stderr.flush()
 
     def _stop_later(self, number: int, frame: object) -> None:
         self.is_to_stop = True
+
+    def _resized(self, number: int, frame: object) -> None:
+        self.is_resized = True
 
     def taken_over(self) -> None:
         """Leave the terminal to Textual, which gives it back from now on."""

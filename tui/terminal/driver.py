@@ -166,7 +166,7 @@ class TerminalDriver(LinuxDriver):
         self._sender = Sender(self._output, self._sender.descriptor)
         self._sender.start()
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        _also_on_resize(self._resized)
+        _also_on_resize(self.draw_anew)
 
     def shows(self, picture: str, held: range = range(0), start: int = 0) -> None:
         """Take what the terminal shows before this takes it; what differs is drawn over it.
@@ -180,6 +180,10 @@ class TerminalDriver(LinuxDriver):
         self._output.shows(picture, self._of_app.size)
         if held:
             self._output.hold(Held(time.monotonic() + HELD_S, held, start))
+
+    def draw_anew(self) -> None:
+        """Send everything that is drawn, as nobody knows what the terminal shows."""
+        self._output.stale = True
 
     def hold(self) -> None:
         """Send nothing of what is drawn from now on: the program is about to end."""
@@ -212,7 +216,7 @@ class TerminalDriver(LinuxDriver):
             if own:
                 return
         elif isinstance(message, events.Resize):
-            self._resized()
+            self.draw_anew()
         elif isinstance(message, events.Key | events.MouseDown | events.Paste):
             self.let_go()
         super().process_message(message)
@@ -221,9 +225,6 @@ class TerminalDriver(LinuxDriver):
         """Give the terminal back, after all that ``stop_application_mode`` has written."""
         super().close()
         self._sender.stop()
-
-    def _resized(self) -> None:
-        self._output.stale = True
 
 
 def _also_on_resize(heed: Callable[[], None]) -> None:
