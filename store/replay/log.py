@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
@@ -30,8 +31,22 @@ _AT_ONCE = 50
 """Events whose values are read at once."""
 
 
+class Head(NamedTuple):
+    """What the head of a session shows from a moment on.
+
+    Attributes:
+        at: Epoch ms.
+        title: None where it was unset.
+        model_json: As in ``SessionRow``.
+    """
+
+    at: int
+    title: str | None
+    model_json: str | None
+
+
 class LogEvent(NamedTuple):
-    """An event about a message or a part, without content.
+    """An event about a session, a message or a part, without content.
 
     Attributes:
         seq: Its number among the session's events.
@@ -39,7 +54,10 @@ class LogEvent(NamedTuple):
         logged_at: When it was written, epoch ms.
         is_session: Whether it is about the session's row.
         is_whole: Whether it has the whole row.
-        has_facts: Whether it has the metadata of a message.
+        has_facts: Whether it has the metadata of a session or a message.
+        title: Of a session whose metadata it has.
+        model_json: Of a session; None where it has none, or does not change it.
+        has_model: Whether it changes the model of a session.
     """
 
     seq: int
@@ -61,6 +79,9 @@ class LogEvent(NamedTuple):
     cancelled_at: int | None
     inherited: int
     origin: str | None
+    title: str | None = None
+    model_json: str | None = None
+    has_model: bool = False
 
 
 def log_page(
@@ -78,27 +99,34 @@ def log_page(
         return [], None
     rows = db.connection.execute(
         'SELECT seq, at, kind, message_id, part_id, changed, "index", type, tool_state, role,'
-        " created_at, updated_at, metadata_json FROM events WHERE stream_id = $1 AND seq > $2"
-        " ORDER BY seq LIMIT $3", {"1": session_id, "2": after, "3": limit},
+        " created_at, updated_at, metadata_json, model_json FROM events"
+        " WHERE stream_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        {"1": session_id, "2": after, "3": limit},
     ).fetchall()
     return [_event(row) for row in rows], rows[-1][0] if rows else None
 
 
 _METADATA = 1 << bit_of("chat_messages", "metadata_json")
+_FACTS = 1 << bit_of("chat_sessions", "metadata_json")
+_MODEL = 1 << bit_of("chat_sessions", "model_json")
 
 
 def _event(row: Sequence[Any]) -> LogEvent:
     seq, at, kind, message, part, changed, index, name, state, role, created_at, updated_at, \
-        metadata_json = row
+        metadata_json, model_json = row
     subject, _, what = str(kind).partition(".")
     is_whole = changed is None and what not in ("deleted", "moved", "forgot")
     facts = decoded(text(metadata_json)) if subject != "part" and metadata_json else {}
     queued, cancelled = facts.get("queued_at"), facts.get("queue_canceled_at")
     origin = facts.get("origin")
+    is_session = message is None
     return LogEvent(
-        seq=number(seq), what=what, logged_at=number(at), is_session=message is None,
+        seq=number(seq), what=what, logged_at=number(at), is_session=is_session,
         is_whole=is_whole, message_id=text(message) or "", part_id=text(part),
-        has_facts=subject != "part" and (is_whole or bool(number(changed) & _METADATA)),
+        has_facts=subject != "part" and (
+            is_whole or bool(number(changed) & (_FACTS if is_session else _METADATA))),
+        title=_title(facts) if is_session else None, model_json=text(model_json),
+        has_model=is_session and (is_whole or bool(number(changed) & _MODEL)),
         position=number_or_none(index), type=text(name), state=text(state), role=text(role),
         created_at=number_or_none(created_at), updated_at=number_or_none(updated_at),
         hidden_at=_whole(facts.get("hidden_at")),
@@ -106,6 +134,15 @@ def _event(row: Sequence[Any]) -> LogEvent:
         cancelled_at=None if cancelled is None else _whole(cancelled),
         inherited=int(isinstance(facts.get("inherited_from"), str)),
         origin=origin if isinstance(origin, str) else None)
+
+
+def _title(facts: Mapping[str, Any]) -> str | None:
+    """Return a session's title: the user's before the agent's."""
+    users = facts.get("user")
+    for title in (users.get("title") if isinstance(users, dict) else None, facts.get("title")):
+        if isinstance(title, str) and title:
+            return title
+    return None
 
 
 def _is_number(value: object) -> bool:
@@ -181,6 +218,7 @@ class Lives:
         messages: The lives of each message, in order of time.
         parts: The lives of each part.
         parts_of: The parts that each message ever had.
+        heads: What the head of the session showed, in order of time.
     """
 
     def __init__(self) -> None:
@@ -188,6 +226,7 @@ class Lives:
         self.messages: dict[str, list[Life]] = {}
         self.parts: dict[str, list[Life]] = {}
         self.parts_of: dict[str, dict[str, None]] = {}
+        self.heads: list[Head] = []
         self._latest = self._moved = 0
         self._gone_at: int | None = None
         self._unseen: dict[int, Life] = {}
@@ -205,6 +244,8 @@ class Lives:
 
     def _take_session(self, event: LogEvent) -> None:
         """Rows that go with their session, or were gone before its snapshot, have no events."""
+        if event.has_facts or event.has_model:
+            self._take_head(event)
         if event.what == "deleted":
             self._gone_at = max(bounded(event.logged_at), self._latest)
         elif event.what in ("created", "snapshot"):
@@ -214,6 +255,21 @@ class Lives:
                 for lives in known.values() if lives and lives[-1].until == FOREVER}
             if self._gone_at is None:
                 self._gone_at = max(bounded(event.logged_at), self._latest)
+
+    def _take_head(self, event: LogEvent) -> None:
+        before = self.heads[-1] if self.heads else Head(0, None, None)
+        told, logged_at = event.updated_at or 0, event.logged_at
+        at = told if told > 0 and logged_at - told < AS_IT_HAPPENED_MS else logged_at
+        at = max(before.at, bounded(at))
+        head = Head(at, event.title if event.has_facts else before.title,
+                    event.model_json if event.has_model else before.model_json)
+        if not self.heads or head[1:] != before[1:]:
+            self.heads.append(head)
+
+    def head_at(self, at: int) -> Head | None:
+        """Return what the head showed at a moment; None where that is what it shows today."""
+        place = bisect_right(self.heads, at, key=attrgetter("at"))
+        return self.heads[max(0, place - 1)] if place < len(self.heads) else None
 
     def settle(self) -> None:
         """End the lives of what did not come back with its session."""

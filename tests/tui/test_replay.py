@@ -683,6 +683,31 @@ async def test_a_rewind_and_its_undoing_are_seen_from_the_log(path: Path) -> Non
         assert seen == [(True, False), (False, True), (False, True), (True, False), (False, True)]
 
 
+async def test_from_the_log_the_head_has_the_title_and_the_model_of_the_moment(
+    path: Path,
+) -> None:
+    database = open_database(path)
+    switch_on(database)
+    for at, column, value in (
+        (100_000, "model_json", '{"provider_id":"o","model_id":"other-7"}'),
+        (200_000, "metadata_json", '{"title":"A session","user":{"title":"Renamed"}}'),
+        (300_000, "metadata_json", '{"title":"A session","note":1}'),
+    ):
+        database.connection.execute(f"UPDATE chat_sessions SET {column} = ?", (value,))
+        database.connection.execute("UPDATE events SET at = ? WHERE id = (SELECT max(id)"
+                                    " FROM events)", (START + at,))
+    database.connection.execute("UPDATE events SET at = ? WHERE kind LIKE '%.snapshot'", (START,))
+    database.close()
+    async with replaying(path) as replay:
+        seen = []
+        for at in (0, 99_999, 100_000, 199_999, 200_000, 299_999, 300_000, 612_000, 150_000):
+            await replay.to(at)
+            head = "\n".join(replay.shown.splitlines()[:2])
+            seen.append(("Renamed" in head, "other-7" in head))
+        assert seen == [(False, False)] * 2 + [(False, True)] * 2 + [(True, True)] * 2 + [
+            (False, True)] * 3
+
+
 async def test_what_was_deleted_is_seen_until_then(path: Path) -> None:
     database = open_database(path)
     switch_on(database)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from store.activity.judgement import Activity, current
@@ -141,6 +142,17 @@ class SessionReading:
         """The message behind which answers are still to be read; None where no answer was read."""
         self._children: list[Child] = []
         self._parent = ""
+
+    def row_at(self, row: SessionRow, at: int) -> SessionRow:
+        """Return a session with the title and the model that it had, where the log knows them.
+
+        Args:
+            row: The session as it is now.
+            at: The moment, epoch ms.
+        """
+        head = self._lives.head_at(at)
+        return row if head is None else replace(
+            row, title=head.title, model_json=head.model_json)
 
     async def pieces(self, around: str | None) -> AsyncIterator[Piece | None]:
         """Read the session; yields what can be shown of it, at first little, at last all.

@@ -527,6 +527,8 @@ class ReplayScreen(OwnServices, UpperScreen):
             return
         totals, at = self._totals, player.at
         context = totals.context(at) if totals is not None else 0
+        if self._reading is not None and self._left is None:
+            row = self._reading.row_at(row, at)
         first, second = header_lines(row, self.document, self.view.cursor, None, context)
         first.runs = [("Replay  ", "fork bold"), *first.runs]
         first.right = self._spent_runs(at)
