@@ -28,7 +28,7 @@ from collections.abc import (
 )
 from functools import partial
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
@@ -188,6 +188,8 @@ class Store(AsyncDatabase):
 
         if not isinstance(permissions, Iterable | None):
             raise Invalid("permissions must be a list of rules")
+        if not isinstance(workspace, str | PurePath | None):
+            raise Invalid(f"workspace must be a path, not {type(workspace).__name__}")
         wanted = Wanted(
             agent, model, parent=self._name(parent), parent_message=parent_message,
             tool_call=tool_call, permissions=tuple(permissions or ()), metadata=metadata,

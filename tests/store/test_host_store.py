@@ -95,7 +95,7 @@ async def test_a_subagents_session_names_its_parent_and_the_call(store: Store) -
     ({"permissions": [RULE | {"added_at": "now"}]}, "added_at"),
     ({"permissions": [RULE | {"extra": 1}]}, "extra"),
     ({"metadata": [1]}, "metadata"), ({"metadata": {"x": object()}}, "metadata"),
-    ({"tool_call": "c"}, "parent"), ({"parent": 7}, "session"),
+    ({"tool_call": "c"}, "parent"), ({"parent": 7}, "session"), ({"workspace": 5}, "workspace"),
 ])  # fmt: skip
 async def test_what_cannot_be_stored_is_refused(
     given: dict[str, Any], named: str, tmp_path: Path
