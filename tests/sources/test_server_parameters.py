@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from store.engine.server.login import login_of
+from store.engine.server.words import reason
 from store.engine.server_url import ServerTrouble
 from store.errors import StoreError
 from store.sources.hub import HubSource
@@ -130,6 +131,27 @@ def test_tls_that_verifies_nothing() -> None:
     assert found.pop("ssl").verify_mode == ssl.CERT_REQUIRED
 
 
+def test_a_file_of_tls_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sslrootcert", "sslcert"):
+        with pytest.raises(ServerTrouble, match=f"no file /none, which {name} names"):
+            login_of(url_of(f"postgresql://h/db?{name}=/none"))
+    assert arguments("postgresql://h/db?sslrootcert=/none&sslmode=disable")["host"] == ["h"]
+    monkeypatch.setenv("PGSSLROOTCERT", str(tmp_path / "gone"))
+    with pytest.raises(ServerTrouble, match="gone, which sslrootcert names"):
+        login_of(url_of("postgresql://h/db"))
+
+
+@pytest.mark.parametrize(("code", "said"), [
+    (62, "of another name"), (64, "of another name"), (18, "sslrootcert names the authority"),
+])
+def test_why_a_certificate_is_refused(code: int, said: str) -> None:
+    error = ssl.SSLCertVerificationError(1, "refused")
+    error.verify_code, error.verify_message = code, "why."
+    assert said in reason(error) and "(why)" in reason(error)
+
+
 def test_a_schema_is_searched() -> None:
     assert login_of(url_of("postgresql://h/db?schema=team")).search_path == '"team"'
     assert login_of(url_of("jdbc:postgresql://h/db?currentSchema=a,b")).search_path == '"a", "b"'
@@ -166,6 +188,12 @@ def test_the_password_file(name: str, password: str | None, tmp_path: Path) -> N
     assert arguments(name).get("password") == password
     file.chmod(0o644)
     assert arguments(name).get("password") == ("own" if password == "own" else None)
+    hint = login_of(url_of(name)).password_hint
+    assert hint == ("" if password == "own" else (
+        f" ({file} is not used: others may read it; chmod 600 mends that)"))
+    # The driver would look there too, and print a warning.
+    passfile = arguments(name).get("passfile")
+    assert password == "own" or (passfile and not Path(passfile).exists())
     file.chmod(0o600)
     moved = file.rename(tmp_path / "elsewhere")
     assert arguments(f"{name}{'&' if '?' in name else '?'}passfile={moved}").get(

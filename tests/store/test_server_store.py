@@ -105,6 +105,22 @@ def test_what_is_no_store_says_so(postgres: Cluster) -> None:
         open_target(empty.url)
 
 
+def test_no_store_is_made_beside_a_schema_that_is_not_there(postgres: Cluster) -> None:
+    server = postgres.database()
+    url = f"{server.url}&schema=team"
+    for create in (False, True):
+        with pytest.raises(StoreError, match='no schema team; CREATE SCHEMA "team" makes it'):
+            open_target(url, create=create, write=True)
+    assert server.contents() == {}
+    server.execute("CREATE SCHEMA team")
+    open_target(url, create=True, write=True).close()
+    open_target(url, write=True).close()
+    server.execute("DROP SCHEMA team CASCADE")
+    server.execute("CREATE SCHEMA team")
+    with pytest.raises(StoreError, match='only Backscroll\'s own tables.*"team_backscroll"'):
+        open_target(url, create=True, write=True)
+
+
 def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
     url = new_server_store(postgres)
     writing = open_target(url, write=True)

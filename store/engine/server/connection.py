@@ -48,7 +48,6 @@ those who name what they write: a recorder its session, a verb the sessions that
 they wait for each other where they have a session in common, and all verbs for each other.
 """
 _BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s'; SELECT"
-_NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
 T = TypeVar("T")
@@ -198,7 +197,7 @@ class ServerConnection:
             self._loop.close()
             if not isinstance(error, Exception):
                 raise
-            hint = _NO_PASSWORD if is_of_password(error) and not login.has_password else ""
+            hint = login.password_hint if is_of_password(error) else ""
             # Without the cause: the driver's errors may quote the URL.
             words = login.without_secrets(reason(error)) + hint
             refuses = str(getattr(error, "sqlstate", "")).startswith("28")

@@ -23,6 +23,10 @@ _UNVERIFIED = "no-verify"
 """node-postgres' word for TLS whose certificate may be anybody's."""
 _SYSTEM_FOLDERS = ("/etc/postgresql-common", "/etc")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+_NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
+_NO_FILE = os.path.join(os.devnull, "none")
+"""A password file that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,23 @@ class Login:
         search_path: As ``SET search_path`` takes it; empty for the server's own.
         has_password: Whether one was found anywhere.
         secret: The password, to keep it out of messages.
+        open_file: The password file, where it was not read because others may read it.
     """
 
     arguments: dict[str, Any]
     search_path: str
     has_password: bool
     secret: str = ""
+    open_file: str = ""
+
+    @property
+    def password_hint(self) -> str:
+        """What to say where the server wants a password; empty where it was sent one."""
+        if self.has_password:
+            return ""
+        if self.open_file:
+            return f" ({self.open_file} is not used: others may read it; chmod 600 mends that)"
+        return _NO_PASSWORD
 
     def without_secrets(self, words: str) -> str:
         """Return a text without the password."""
@@ -50,11 +65,12 @@ def login_of(url: ServerUrl) -> Login:
     """Return how a URL's database is connected to.
 
     Raises:
-        ServerTrouble: The URL cannot be used, or names a service that is not there.
+        ServerTrouble: The URL cannot be used, or names a service or a file that is not there.
     """
     if url.fault is not None:
         raise ServerTrouble(url, url.fault)
     found = _resolved(url, os.environ)
+    _require_files(url, found, os.environ)
     hosts, ports = _listed(found.get("host")), _listed(found.get("port"))
     addresses = _listed(found.get("hostaddr") or os.environ.get("PGHOSTADDR"))
     if addresses and not (found.get("sslmode") == "verify-full" and hosts):
@@ -72,8 +88,14 @@ def login_of(url: ServerUrl) -> Login:
     if database:
         arguments["database"] = database
     password = found.get("password") or found.get("passwd") or os.environ.get("PGPASSWORD")
+    open_file = ""
     if not password:
-        password = _of_file(found, names, ports, os.environ)
+        file = _password_file(found, os.environ)
+        if _is_open_to_others(file):
+            # The driver would print a warning.
+            arguments["passfile"], open_file = _NO_FILE, str(file)
+        else:
+            password = _of_file(file, found, names, ports, os.environ)
     if password:
         arguments["password"] = password
     if found.get("sslmode") == _UNVERIFIED:
@@ -82,7 +104,7 @@ def login_of(url: ServerUrl) -> Login:
         arguments["ssl"] = ssl.create_default_context()
     path = ", ".join(quoted(one.strip()) for one in found.get("schema", "").split(",") if one)
     return Login(
-        arguments, path or found.get("search_path", ""), bool(password), password or "",
+        arguments, path or found.get("search_path", ""), bool(password), password or "", open_file,
     )  # fmt: skip
 
 
@@ -203,23 +225,57 @@ def _section(path: Path, name: str) -> dict[str, str] | None:
     return found
 
 
+def _require_files(
+    url: ServerUrl, found: Mapping[str, str], environment: Mapping[str, str]
+) -> None:
+    """Raise unless the files of TLS that are named are there.
+
+    Args:
+        url: For the error.
+        found: The parameters of the URL and its service.
+        environment: Names what the URL does not.
+
+    Raises:
+        ServerTrouble: One is not there; the driver's error would not name it.
+    """
+    if found.get("sslmode") in ("disable", _UNVERIFIED):
+        return
+    for name in _TLS_FILES:
+        path = found.get(name) or environment.get(f"PG{name.upper()}")
+        if path and path != "system" and not os.path.exists(path):
+            raise ServerTrouble(
+                url, f"cannot be connected to: there is no file {path}, which {name} names")
+
+
+def _password_file(found: Mapping[str, str], environment: Mapping[str, str]) -> Path:
+    named = found.get("passfile") or environment.get("PGPASSFILE")
+    return expanded(named) if named else Path.home() / ".pgpass"
+
+
+def _is_open_to_others(file: Path) -> bool:
+    try:
+        return file.is_file() and bool(file.stat().st_mode & _OPEN_TO_OTHERS)
+    except OSError:
+        return False
+
+
 def _of_file(
-    found: Mapping[str, str], hosts: list[str], ports: list[str], environment: Mapping[str, str]
+    file: Path, found: Mapping[str, str], hosts: list[str], ports: list[str],
+    environment: Mapping[str, str],
 ) -> str | None:
     """Return the password that the password file has for a login; None where it has none.
 
     Args:
+        file: The password file.
         found: The parameters of the URL and its service.
         hosts: Their names, not their addresses.
         ports: One for all, or one for each.
         environment: Names what the URL does not.
     """
-    named = found.get("passfile") or environment.get("PGPASSFILE")
-    path = expanded(named) if named else Path.home() / ".pgpass"
     try:
-        if not path.is_file() or path.stat().st_mode & _OPEN_TO_OTHERS:
+        if not file.is_file():
             return None
-        lines = read_regular(path).decode("utf-8", "replace").splitlines()
+        lines = read_regular(file).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
     user = found.get("user") or environment.get("PGUSER") or _system_user()

@@ -84,6 +84,8 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
     url = connection.url
     tables = _tables(connection)
     contract = tables.schema if tables is not None else _home(connection)
+    if tables is None:
+        _require_schema(connection, contract)
     version = version_in(connection, side_schema(contract))
     if create and (tables is None or version is not None) and (
         version is None or version < schema.CURRENT_VERSION
@@ -92,6 +94,11 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
             _require_empty(connection, contract)
         migrate(connection, contract, version)
         tables, version = _tables(connection), schema.CURRENT_VERSION
+    if tables is None and version is not None:
+        raise ServerTrouble(url, (
+            f"has only Backscroll's own tables, without the sessions in the schema {contract};"
+            f" restore both from a dump, or begin anew: DROP SCHEMA"
+            f" {quoted(side_schema(contract))} CASCADE"))
     if tables is None:
         raise ServerTrouble(url, (
             "has no store: it has no table chat_sessions on its search path; "
@@ -151,6 +158,15 @@ def _home(connection: ServerConnection) -> str:
     if row is None or row[0] is None:
         raise ServerTrouble(connection.url, "has no schema on its search path to make a store in")
     return str(row[0])
+
+
+def _require_schema(connection: ServerConnection, place: str) -> None:
+    """Raise where there is no schema of a name; its tables would be made in another one."""
+    found = connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", {"1": place}).fetchone()
+    if found is None:
+        raise ServerTrouble(
+            connection.url, f"has no schema {place}; CREATE SCHEMA {quoted(place)} makes it")
 
 
 def _require_empty(connection: ServerConnection, place: str) -> None:

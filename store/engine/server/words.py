@@ -22,6 +22,8 @@ _WORDS = {
     "57P05": "closed the idle connection",
 }
 """By SQLSTATE (PostgreSQL's manual, appendix A)."""
+_OF_ANOTHER_NAME = (62, 64)
+"""OpenSSL's ``X509_V_ERR_HOSTNAME_MISMATCH`` and ``X509_V_ERR_IP_ADDRESS_MISMATCH``."""
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -46,9 +48,14 @@ def reason(error: BaseException) -> str:
 
 def _of_tls(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
+        said = error.verify_message.strip().rstrip(".")
+        if error.verify_code in _OF_ANOTHER_NAME:
+            return (
+                f"cannot be reached: its TLS certificate is of another name ({said}); connect by a"
+                " name that it has, and say with hostaddr=ADDRESS where that is")
         return (
-            "cannot be reached: its TLS certificate cannot be verified"
-            f" ({error.verify_message}); sslrootcert names the authority to trust"
+            f"cannot be reached: its TLS certificate cannot be verified ({said});"
+            " sslrootcert names the authority to trust"
         )
     said = (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
     return f"cannot be reached: TLS failed ({said})"

@@ -65,7 +65,6 @@ _LOCK = (
     " LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation"
     " WHERE l.pid = CAST($1 AS integer) AND NOT l.granted LIMIT 1"
 )
-_NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
 T = TypeVar("T")
 
 
@@ -254,7 +253,7 @@ class Servers:
         except Exception as error:
             if isinstance(error, TimeoutError):
                 self._silent[url.dsn] = time.monotonic() + SILENT_S
-            hint = _NO_PASSWORD if is_of_password(error) and not login.has_password else ""
+            hint = login.password_hint if is_of_password(error) else ""
             # Without the cause: the driver's errors may quote the URL.
             words = login.without_secrets(reason(error)) + hint
             refuses = str(getattr(error, "sqlstate", "")).startswith("28")
