@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from store.engine.side_tables import (
     DEPENDENCIES,
     LEASES,
+    NEWS,
     OUTLINES,
     READING_STATES,
     SERVERS,
@@ -158,6 +159,7 @@ MIGRATIONS: tuple[str, ...] = (
     SERVERS,
     SHARED,
     LEASES,
+    NEWS,
 )
 """Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 

@@ -195,6 +195,20 @@ source id).
 ``unit_wants``: hashes of the facts that a unit wants, eight bytes each.
 """
 
+NEWS = """
+CREATE TABLE unit_news (
+    kind TEXT NOT NULL,
+    root TEXT NOT NULL,
+    key  TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (kind, root, key, name)
+) WITHOUT ROWID;
+"""
+"""New facts of units, by name, until the units that want them are to be read again.
+
+So a sync that was stopped in between goes on (``store.sync.depending``).
+"""
+
 SHARED = """
 CREATE TABLE shared_sessions (
     session_id  TEXT PRIMARY KEY REFERENCES chat_sessions(id) ON DELETE CASCADE,

@@ -12,7 +12,7 @@ from store.ids import derived_session_id
 from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
 from store.sync.copies import original_of
-from store.sync.depending import News, Where
+from store.sync.depending import Where
 from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
@@ -103,7 +103,6 @@ class Outcome:
         overtaken: Units to read again because another sync wrote them after they were
             listed, each with the ``stamp_json`` that is stored now.
         changed: Ids of the sessions that were written.
-        news: New facts that other units may depend on.
         again: Units to read again, because another file is their session now.
     """
 
@@ -112,7 +111,6 @@ class Outcome:
     problems: int = 0
     overtaken: list[tuple[Job, str | None]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    news: list[News] = field(default_factory=list)
     again: list[Where] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
@@ -121,7 +119,6 @@ class Outcome:
         self.updated += other.updated
         self.problems += other.problems
         self.changed += other.changed
-        self.news += other.news
         self.again += other.again
 
 
@@ -291,9 +288,9 @@ def _write_unit(
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)
         units.save(database, job, state, clock)
         if result.depends is not None:
-            outcome.news += depending.save(database, units.where(job), result.depends, new)
+            depending.save(database, units.where(job), result.depends, new)
         else:
-            outcome.news += depending.add_facts(database, units.where(job), result.facts)
+            depending.add_facts(database, units.where(job), result.facts)
         result.saved = state.text()
         if result.is_long:
             kept = None if result.excluded else result.state

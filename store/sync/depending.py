@@ -107,35 +107,32 @@ def read_with(database: Database, kind: str, root: Root, paths: Collection[str])
 
 def save(
     database: Database, where: Where, now: Dependencies, new_sessions: Iterable[str]
-) -> list[News]:
+) -> None:
     """Store a unit's dependencies and facts; call it in the transaction that writes the unit.
+
+    What is new among the facts, new sessions too, is noted for ``untold``.
 
     Args:
         database: The library.
         where: The unit.
         now: The dependencies that its reading reported.
         new_sessions: Source ids of the sessions that are new in the store.
-
-    Returns:
-        New and changed facts, new sessions among them.
     """
     _save_files(database, where, now.looked)
     _save_wants(database, where, now.wants)
     names = _save_facts(database, where, now.facts)
-    names += [SESSION_FACT + session for session in new_sessions]
-    return [News(where, name) for name in names]
+    _note(database, where, [*names, *(SESSION_FACT + session for session in new_sessions)])
 
 
-def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[News]:
+def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> None:
     """Store further facts of a unit; call it in the transaction that writes the unit.
+
+    What is new among them is noted for ``untold``.
 
     Args:
         database: The library.
         where: The unit.
         facts: The facts to add or change.
-
-    Returns:
-        New and changed facts.
     """
     names: dict[str, None] = {}
     for one in facts:
@@ -152,7 +149,33 @@ def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[N
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 row,
             )
-    return [News(where, name) for name in names]
+    _note(database, where, names)
+
+
+def _note(database: Database, where: Where, names: Iterable[str]) -> None:
+    database.connection.executemany(
+        "INSERT OR IGNORE INTO unit_news(kind, root, key, name) VALUES (?, ?, ?, ?)",
+        [(*where, clean(name)) for name in names],
+    )
+
+
+def untold(database: Database) -> list[News]:
+    """Return the new facts that no unit was read again for yet, those of a stopped sync too."""
+    rows = database.connection.execute("SELECT kind, root, key, name FROM unit_news")
+    return [News(row[:3], row[3]) for row in rows]
+
+
+def told(database: Database, news: Sequence[News]) -> None:
+    """Forget new facts; call it in the transaction that notes who is to be read again.
+
+    Args:
+        database: The library.
+        news: The facts.
+    """
+    database.connection.executemany(
+        "DELETE FROM unit_news WHERE (kind, root, key, name) = (?, ?, ?, ?)",
+        [(*one.provider, one.name) for one in news],
+    )
 
 
 def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[News]]:
@@ -188,7 +211,7 @@ def drop(database: Database, kind: str, root: Root, keys: Iterable[str]) -> None
         keys: The units' keys.
     """
     wheres = [(kind, clean(str(root)), key) for key in keys]
-    for table in ("unit_files", "unit_facts", "unit_wants"):
+    for table in ("unit_files", "unit_facts", "unit_wants", "unit_news"):
         database.connection.executemany(
             f"DELETE FROM {table} WHERE kind = ? AND root = ? AND key = ?", wheres
         )

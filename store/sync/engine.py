@@ -21,7 +21,7 @@ from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.copies import original_of, take_path
-from store.sync.depending import News, Where
+from store.sync.depending import Where
 from store.sync.forget import delete_sessions, orphan_children, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
@@ -116,7 +116,6 @@ class Sync:
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
     _meter: Meter = field(default_factory=Meter)
-    _news: list[News] = field(default_factory=list)
     _again: list[Where] = field(default_factory=list)
     _read: set[Where] = field(default_factory=set)
     _listing: Iterator[int] = field(default_factory=lambda: iter(()))
@@ -155,7 +154,7 @@ class Sync:
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
-        if jobs or self._again:
+        if jobs or self._again or depending.untold(self.database):
             self._bring_in_all(jobs)
         else:
             self._report()
@@ -225,7 +224,7 @@ class Sync:
 
     def _concerned(self) -> list[Job]:
         """Return the units to read again because of other units."""
-        news, self._news = self._news, []
+        news = depending.untold(self.database)
         again, self._again = self._again, []
         if not news and not again:
             return []
@@ -239,6 +238,10 @@ class Sync:
             # Facts of the same root were already visible when this unit was read in this run.
             if where not in self._read or any(one.provider[:2] != where[:2] for one in told)
         ]  # fmt: skip
+        with transaction(self.database.connection, self.database.path):
+            # They count as moved until they were read, also for a sync after this one.
+            units.read_again(self.database, wanting)
+            depending.told(self.database, news)
         for where in dict.fromkeys([*again, *wanting]):
             target = roots.get(where[:2])
             unit = self._unit(target, where[2]) if target is not None else None
@@ -426,7 +429,6 @@ class Sync:
         ]
         self.summary.read += len(jobs) - len(again)
         self.changed.extend(outcome.changed)
-        self._news += outcome.news
         self._again += outcome.again
         self._read.update(units.where(job) for job in jobs)
         self.summary.new += outcome.new

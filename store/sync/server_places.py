@@ -17,7 +17,9 @@ from store.sources.base.protocol import ServerSource, Source
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 
-_OF_A_ROOT = ("source_units", "source_problems", "unit_files", "unit_facts", "unit_wants")
+_OF_A_ROOT = (
+    "source_units", "source_problems", "unit_files", "unit_facts", "unit_wants", "unit_news",
+)
 """Tables with the state of what was read from a root."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -241,12 +241,17 @@ def read_others_again(
             (one, kind),
         )
         found |= dict.fromkeys(row for row in rows if row not in besides)
+    read_again(database, found)
+    return list(found)
+
+
+def read_again(database: Database, wheres: Iterable[depending.Where]) -> None:
+    """Let units count as moved; call it in a transaction."""
     database.connection.executemany(
         "UPDATE source_units SET stamp_json = json_set(stamp_json, '$[1]', json('[]'))"
         " WHERE (kind, root, key) = (?, ?, ?)",
-        list(found),
+        list(wheres),
     )
-    return list(found)
 
 
 def key_of(unit: Unit) -> str:

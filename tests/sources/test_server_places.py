@@ -123,7 +123,7 @@ def test_a_library_of_before_keeps_its_sessions(hub_server: Database, tmp_path: 
     before = paths(library)
     for statement in (
         "DROP TABLE source_servers", "DROP TABLE shared_sessions", "DROP TABLE shared_libraries",
-        "DROP TABLE recorder_leases", "PRAGMA user_version = 6",
+        "DROP TABLE recorder_leases", "DROP TABLE unit_news", "PRAGMA user_version = 6",
         "INSERT INTO source_units SELECT kind, '" + str(urls[1]) + "', key, session_id,"
         " stamp_json, synced_at FROM source_units",
     ):  # fmt: skip

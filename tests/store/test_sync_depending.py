@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
-from store.sync import units
+from store.sync import depending, units
 from store.sync.engine import Sync
 from store.sync.forget import forget
 from store.sync.library import StoredLibrary
@@ -111,6 +111,32 @@ def test_what_a_unit_wanted_may_come_later(
     other.close()
 
 
+def at_call(number: int) -> Callable[[], bool]:
+    """Return a function that says True from one call on."""
+    left = iter(range(number))
+    return lambda: next(left, None) is None
+
+
+def test_a_sync_that_was_stopped_anywhere_goes_on_with_what_others_want(tmp_path: Path) -> None:
+    for calls in range(100):
+        root, source = tmp_path / f"{calls}", Relatives()
+        root.mkdir()
+        (root / "child.lines").write_text(line(1, wants="x"))
+        database = open_database(tmp_path / f"{calls}.db", create=True)
+        run(database, root, source)
+        (root / "parent.lines").write_text(line(2, tells="x"))
+        settings, targets = Settings(helpers=0), [Target(source, root)]
+        stopped = Sync(database, settings, stopped=at_call(calls)).run(targets)
+        Sync(database, settings).run(targets)
+        assert titles(database) == {"child": "after parent", "parent": "untitled"}, calls
+        assert Sync(database, settings).run(targets).read == 0
+        assert not depending.untold(database)
+        database.close()
+        if not stopped.stopped:
+            break
+    assert calls > 4
+
+
 def test_growth_of_the_one_who_told_reads_nobody_else(database: Database, tmp_path: Path) -> None:
     root, source = tmp_path / "source", Relatives()
     root.mkdir()
@@ -149,13 +175,26 @@ def test_units_of_another_root_are_read_again(database: Database, tmp_path: Path
     assert titles(database)["child"] == "after parent"
 
 
+def test_units_of_a_root_that_is_not_read_now_are_read_again_later(
+    database: Database, tmp_path: Path
+) -> None:
+    one, other, source = tmp_path / "one", tmp_path / "other", Relatives()
+    for root in (one, other):
+        root.mkdir()
+    (one / "child.lines").write_text(line(1, wants="x"))
+    (other / "parent.lines").write_text(line(2, tells="x"))
+    for root, read in ((one, 1), (other, 1), (one, 1), (one, 0)):
+        assert run(database, root, source).read == read
+    assert titles(database)["child"] == "after parent"
+
+
 def test_what_hangs_on_a_unit_goes_with_it(database: Database, tmp_path: Path) -> None:
     root, source = tmp_path / "source", Relatives()
     root.mkdir()
     (root / "child.lines").write_text(line(1, wants="x", tells="y"))
     run(database, root, source)
     units.drop(database, source.kind, root, ["child.lines"])
-    for table in ("source_units", "unit_files", "unit_facts", "unit_wants"):
+    for table in ("source_units", "unit_files", "unit_facts", "unit_wants", "unit_news"):
         assert database.connection.execute(f"SELECT * FROM {table}").fetchall() == []
 
 
