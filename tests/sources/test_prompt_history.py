@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from store.engine.database import Database, open_database
+from store.ids import derived_session_id
 from store.queries import sessions
 from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sync.engine import Sync
+from store.sync.forget import forget
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources import codex_lines
@@ -321,3 +323,72 @@ def test_prompts_of_a_session_whose_file_was_emptied(db: Database, tmp_path: Pat
             " ORDER BY 1"
         ).fetchall()
         assert texts == [("asked long ago",), ("in the file",), ("yes",)]
+
+
+def forget_session(db: Database, name: str) -> None:
+    forget(db, [derived_session_id("claude-code", name)])
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_prompts_of_a_forgotten_session_do_not_come_back(
+    names_it: bool, db: Database, tmp_path: Path
+) -> None:
+    """Neither with its file there nor without it, and whatever is typed later."""
+    root = claude_home(
+        tmp_path / "home",
+        claude_line(GONE if names_it else None, "a secret", START),
+        claude_line(None, "lost", START + 9),
+    )
+    file = File(GONE)
+    file.user("a secret")
+    file.assistant("yes", id="msg_2")
+    path = file.write(root / "projects" / "-w")
+    sync(db, root)
+    forget_session(db, GONE)
+    sync(db, root)
+    path.unlink()
+    sync(db, root)
+    with (root / "history.jsonl").open("a") as out:
+        out.write(json.dumps(claude_line(None, "later", START + 20)) + "\n")
+    sync(db, root)
+    assert titles(db) == ["in the file", "lost"]
+    texts = db.connection.execute("SELECT group_concat(data_json) FROM chat_parts").fetchone()
+    assert "later" in texts[0] and "a secret" not in texts[0]
+
+
+COPIED = "77777777-9999-4999-8999-999999999999"
+
+
+@pytest.mark.parametrize("there_first", [True, False])
+def test_a_prompt_that_a_resumed_session_has_is_not_listed_again(
+    there_first: bool, db: Database, tmp_path: Path
+) -> None:
+    root = claude_home(
+        tmp_path / "home",
+        claude_line(GONE, "start it", START),
+        claude_line(GONE, "yes", START + 1000),
+        claude_line(GONE, "said after that", START + 2000),
+        claude_line(GONE, "yes", START + 200_000),
+        claude_line(COPIED, "yes", START + 201_000),
+    )
+    if not there_first:
+        sync(db, root)
+    file = File(COPIED)
+    file.user("start it")
+    file.at = START + 1000
+    file.user("yes")
+    file.at = START + 201_000
+    file.user("yes")
+    path = file.write(root / "projects" / "-w")
+    for _ in range(2):
+        sync(db, root)
+        rows = db.connection.execute(
+            "SELECT json_extract(p.data_json, '$.text') FROM chat_parts p JOIN chat_sessions s"
+            " ON s.id = p.session_id WHERE p.type = 'text'"
+            " AND json_extract(s.metadata_json, '$.source.id') = ? ORDER BY p.created_at", [GONE],
+        ).fetchall()
+        assert rows == [("said after that",), ("yes",)]
+    forget_session(db, COPIED)
+    path.unlink()
+    sync(db, root)
+    assert titles(db) == ["in the file", "said after that"]

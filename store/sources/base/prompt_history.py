@@ -9,9 +9,12 @@ that was read whole.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +24,15 @@ from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.base.file_forms import form_of
 from store.sources.base.json_lines import LineError, parse_line, records_of
 from store.sources.base.plain_parts import data_part, text_part
-from store.sources.base.protocol import FileStamp, KnownPrompt, Problem, Reading, Unit
+from store.sources.base.protocol import (
+    Fact,
+    FileStamp,
+    KnownPrompt,
+    Library,
+    Problem,
+    Reading,
+    Unit,
+)
 from store.sources.base.requests import prompt_parts, request_of
 from store.sources.base.titles import first_prompt
 from store.system.paths import open_regular
@@ -40,6 +51,13 @@ DAY = "prompts-"
 """Begins the ids of sessions that are the prompts of one folder and day."""
 _SENT_BEFORE_MS, _SENT_AFTER_MS = 60_000, 3_600_000
 """How much earlier or later a session may have a prompt than the log: it may wait for a turn."""
+_COPIED_AFTER_MS = 600_000
+"""The same where the log names another session, from which that one may have it as a copy."""
+_TAKEN = "typed:"
+"""Begins the name of the fact which lines of a session were seen in other sessions.
+
+They are not listed again when those sessions are gone: whoever forgets one wants its words gone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,22 @@ LookElsewhere = Callable[[str | None, int, int], Elsewhere]
 """Takes a folder, and the times (epoch ms) of the first and last prompt that are looked for."""
 
 
+class Others(NamedTuple):
+    """How to look into other sessions.
+
+    Attributes:
+        library: Knows which lines were seen in other sessions before.
+        all: Returns what other sessions have of prompts, those too whose files are gone.
+        files: Returns the paths of the files that may have copies of prompts.
+        copies: Returns what these files have. None where copies have other times.
+    """
+
+    library: Library
+    all: LookElsewhere
+    files: Callable[[str | None, int, int], Sequence[str]] | None = None
+    copies: LookElsewhere | None = None
+
+
 @dataclass(slots=True)
 class _Session:
     """The entries of one session as they are in the log."""
@@ -110,9 +144,16 @@ class _Session:
             if line is not None and line.text.strip():
                 yield number, line
 
-    def stamp(self, path: str, session: str) -> FileStamp:
-        """Return what changes when the session's lines do, in the form of a file's stamp."""
-        digest = hashlib.blake2b(b"\n".join(self.records), digest_size=7).digest()
+    def stamp(self, path: str, session: str, copies: Sequence[str]) -> FileStamp:
+        """Return what changes when the session's lines do, in the form of a file's stamp.
+
+        Args:
+            path: The log.
+            session: The session's id.
+            copies: The paths of the files that may have copies of the lines.
+        """
+        names = [os.fsencode(name) for name in sorted(copies)]
+        digest = hashlib.blake2b(b"\n".join([*self.records, *names]), digest_size=7).digest()
         mark, count = int.from_bytes(digest, "big"), len(self.records)
         return FileStamp(f"{path}#{session}", 0, count, mark, count)
 
@@ -124,13 +165,44 @@ class _Log:
     stamp: tuple[int, int, int]
     sessions: dict[str, _Session] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    _by_folder: dict[str | None, list[TypedLine]] | None = None
+
+    def between(
+        self, read_line: ReadLine, folder: str | None, since: int, until: int
+    ) -> list[TypedLine]:
+        """Return the lines of all sessions that were typed in a folder.
+
+        Args:
+            read_line: Returns the line of an entry.
+            folder: The workspace.
+            since: Epoch ms of the first line.
+            until: Epoch ms of the last one.
+        """
+        if self._by_folder is None:
+            self._by_folder = {}
+            for session in self.sessions.values():
+                for _, line in session.lines(read_line):
+                    self._by_folder.setdefault(line.folder, []).append(line)
+            for lines in self._by_folder.values():
+                lines.sort(key=_typed_at)
+        lines = self._by_folder.get(folder, [])
+        first = bisect_left(lines, since, key=_typed_at)
+        return lines[first : bisect_right(lines, until, key=_typed_at)]
+
+
+def _typed_at(line: TypedLine) -> int:
+    return line.at
 
 
 class PromptHistory:
     """The logs of an agent, each read again when it moved."""
 
     def __init__(
-        self, kind: str, key: str, read_line: ReadLine, name: Callable[[str], str] = str
+        self,
+        kind: str,
+        key: str,
+        read_line: ReadLine,
+        name: Callable[[str], str] = str,
     ) -> None:
         """Start with nothing read.
 
@@ -147,67 +219,137 @@ class PromptHistory:
         self._known: dict[str, _Log] = {}
 
     def units(
-        self, path: str, there: Collection[str], problems: list[Problem]
+        self, path: str, there: Collection[str], others: Others, problems: list[Problem]
     ) -> Iterator[Unit]:
         """Yield a unit for each session that the log knows and that has no file.
 
         Args:
             path: The log.
             there: The ids of the sessions that have one.
+            others: Looks into them.
             problems: Takes why the log cannot be read.
         """
         for name, session in self._sessions(path, problems).items():
             if name in there:
                 continue
-            lines = (line for _, line in session.lines(self._read_line))
-            asked = next((line for line in lines if line.origin == "human"), None)
+            lines = list(session.lines(self._read_line))
+            asked = next((line for _, line in lines if line.origin == "human"), None)
             if asked is not None:
-                last = _Session(session.records[-1:]).lines(self._read_line)
-                newest = max([asked.at, *(line.at for _, line in last)])
-                yield Unit(KEY + name, (session.stamp(path, name),), newest)
+                copies: Sequence[str] = ()
+                if others.files is not None and not name.startswith(DAY):
+                    copies = others.files(*self._span(name, lines))
+                newest = max(asked.at, lines[-1][1].at)
+                yield Unit(KEY + name, (session.stamp(path, name, copies),), newest)
 
-    def read(self, path: str, unit: Unit, elsewhere: LookElsewhere) -> Reading:
+    def read(
+        self, path: str, unit: Unit, others: Others
+    ) -> Reading:
         """Read one of the units.
 
         Args:
             path: The log.
             unit: The unit.
-            elsewhere: Returns what other sessions have of prompts that name no session.
+            others: Looks into other sessions.
         """
         name = unit.key.removeprefix(KEY)
         # What is wrong with the log is a problem of the listing, not of each of its sessions.
-        session = self._sessions(path, []).get(name)
-        if session is None:
+        if name not in self._sessions(path, []):
             return Reading([], [], ())
-        lines, stamps = list(session.lines(self._read_line)), (session.stamp(path, name),)
-        if not name.startswith(DAY):
-            return Reading([self._draft(path, name, session, lines, NOTE)], [], stamps)
-        times = [line.at for _, line in lines]
-        known = elsewhere(
-            lines[0][1].folder, min(times) - _SENT_BEFORE_MS, max(times) + _SENT_AFTER_MS
-        )
-        left = _not_among(lines, known.prompts)
-        if not any(line.origin == "human" for _, line in left):
-            return Reading([], [], stamps, known.looked, withdrawn=[name])
-        draft = self._draft(path, name, session, left, NOTE_OF_DAY)
-        return Reading([draft], [], stamps, known.looked)
+        reading = Reading([], [], unit.stamps)
+        why = NOTE_OF_DAY if name.startswith(DAY) else NOTE
+        self._add_prompts(reading, path, name, why, others)
+        return reading
 
-    def in_place_of(self, reading: Reading, path: str, name: str) -> Reading:
+    def in_place_of(
+        self, reading: Reading, path: str, name: str, others: Others
+    ) -> Reading:
         """Return the reading of a session's own file, with its prompts if no message is there.
 
         Args:
             reading: The reading.
             path: The log.
             name: The session's id.
+            others: Looks into other sessions.
         """
         if any(draft.messages for draft in reading.sessions) or not reading.stamps:
             return reading
-        session = self._sessions(path, []).get(name)
         reading.looked = [*reading.looked, FileStamp.now(path)]
-        lines = list(session.lines(self._read_line)) if session is not None else []
-        if session is not None and any(line.origin == "human" for _, line in lines):
-            reading.sessions = [self._draft(path, name, session, lines, NOTE_OF_NOTES)]
+        self._add_prompts(reading, path, name, NOTE_OF_NOTES, others)
         return reading
+
+    def _add_prompts(
+        self,
+        reading: Reading,
+        path: str,
+        name: str,
+        why: str,
+        others: Others,
+    ) -> None:
+        """Add the session of those lines of the log that no other session has.
+
+        Args:
+            reading: The reading.
+            path: The log.
+            name: The session's id.
+            why: The note at its end.
+            others: Looks into other sessions.
+        """
+        session = self._sessions(path, []).get(name)
+        lines = list(session.lines(self._read_line)) if session is not None else []
+        if session is None or not any(line.origin == "human" for _, line in lines):
+            return
+        left = lines
+        look = others.all if name.startswith(DAY) else others.copies
+        if look is not None:
+            known = [fact.value for fact in others.library.facts(_TAKEN + name)]
+            before = {digest for value in known for digest in json.loads(value)}
+            found, prompts = self._not_elsewhere(path, name, lines, look)
+            reading.looked = [*reading.looked, *prompts.looked]
+            there = {number for number, _ in found}
+            taken = {
+                digest for number, _ in lines
+                if (digest := _digest(session.records[number])) in before or number not in there
+            }
+            if taken:
+                fact = Fact(_TAKEN + name, name, json.dumps(sorted(taken)))
+                reading.facts = [*reading.facts, fact]
+            left = [one for one in lines if _digest(session.records[one[0]]) not in taken]
+        if any(line.origin == "human" for _, line in left):
+            reading.sessions = [self._draft(path, name, session, left, why)]
+        else:
+            reading.withdrawn = [name]
+
+    def _span(
+        self, name: str, lines: Sequence[tuple[int, TypedLine]]
+    ) -> tuple[str | None, int, int]:
+        """Return the folder of a session's lines, and between which times they may be sent."""
+        times = [line.at for _, line in lines]
+        return lines[0][1].folder, min(times) - _SENT_BEFORE_MS, max(times) + _after(name)
+
+    def _not_elsewhere(
+        self,
+        path: str,
+        name: str,
+        lines: Sequence[tuple[int, TypedLine]],
+        look: LookElsewhere,
+    ) -> tuple[list[tuple[int, TypedLine]], Elsewhere]:
+        """Return the lines that are no prompts of other sessions, and those prompts."""
+        known = look(*self._span(name, lines))
+        if not known.prompts:
+            return list(lines), known
+        mine = Counter((line.session, line.at, line.text) for _, line in lines)
+        others: list[TypedLine] = []
+        folder, since, until = self._span(name, lines)
+        # Other lines may be what the prompts are of: of those, a prompt is the nearest one's.
+        for line in self._known[path].between(
+            self._read_line, folder, since - _SENT_AFTER_MS, until + _SENT_BEFORE_MS
+        ):
+            key = line.session, line.at, line.text
+            if mine[key]:
+                mine[key] -= 1
+            else:
+                others.append(line)
+        return _not_among(lines, others, known.prompts, _after(name)), known
 
     def _draft(
         self,
@@ -295,25 +437,45 @@ class PromptHistory:
         found.setdefault(name, _Session()).records.append(record)
 
 
+def _after(name: str) -> int:
+    """Return how much later than a session's line a session may have it, in ms."""
+    return _SENT_AFTER_MS if name.startswith(DAY) else _COPIED_AFTER_MS
+
+
+def _digest(record: bytes) -> str:
+    return hashlib.blake2b(record, digest_size=8).hexdigest()
+
+
 def _not_among(
-    lines: Sequence[tuple[int, TypedLine]], prompts: Sequence[KnownPrompt]
+    lines: Sequence[tuple[int, TypedLine]],
+    others: Sequence[TypedLine],
+    prompts: Sequence[KnownPrompt],
+    after: int,
 ) -> list[tuple[int, TypedLine]]:
-    """Return the lines that are no prompts of other sessions, each prompt being one line."""
+    """Return the lines that are no prompts of other sessions, each prompt being one line.
+
+    Args:
+        lines: The lines of a session, with the numbers of their records.
+        others: Lines of other sessions, which may be the prompts too.
+        prompts: The prompts.
+        after: How much later than a line it may be sent, in ms.
+    """
     said: dict[str, list[int]] = {}
-    for prompt in prompts:
+    for prompt in dict.fromkeys(prompts):
         said.setdefault(_plain(prompt.text), []).append(prompt.at)
-    left = []
-    for number, line in lines:
-        sent = [
-            (abs(at - line.at), at, text) for text in _same_words(line, said) for at in said[text]
-            if -_SENT_BEFORE_MS <= at - line.at <= _SENT_AFTER_MS
-        ]
-        if sent:
-            _, at, text = min(sent)
+    typed = [line for _, line in lines]
+    pairs = sorted(
+        (abs(at - line.at), place, at, text)
+        for place, line in enumerate((*typed, *others))
+        for text in _same_words(line, said) for at in said[text]
+        if -_SENT_BEFORE_MS <= at - line.at <= (after if place < len(typed) else _SENT_AFTER_MS)
+    )
+    sent: set[int] = set()
+    for _, place, at, text in pairs:
+        if place not in sent and at in said[text]:
             said[text].remove(at)
-        else:
-            left.append((number, line))
-    return left
+            sent.add(place)
+    return [one for place, one in enumerate(lines) if place not in sent]
 
 
 def _same_words(line: TypedLine, said: Collection[str]) -> list[str]:
@@ -346,14 +508,13 @@ def _plain(text: str) -> str:
 
 
 def _message(line: TypedLine, number: int, record: bytes) -> MessageDraft:
-    digest = hashlib.blake2b(record, digest_size=8).hexdigest()
     metadata: dict[str, Any] = {"origin": line.origin}
     if line.details:
         metadata["backscroll"] = line.details
     parts = [text_part(line.text, line.at, number)]
     if line.origin == "human":
         parts = prompt_parts(parts)
-    return MessageDraft(f"{digest}-{number}", "user", line.at, line.at, metadata, parts)
+    return MessageDraft(f"{_digest(record)}-{number}", "user", line.at, line.at, metadata, parts)
 
 
 class HistoryFollower:

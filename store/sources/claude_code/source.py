@@ -11,7 +11,7 @@ from store.sources.base.drafts import MessageDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import stamp_of
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
+from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, Others, PromptHistory
 from store.sources.base.protocol import (
     Follower,
     Known,
@@ -95,7 +95,7 @@ class ClaudeCodeSource(FileSource):
                 yield files.unit()
         history = history_of(root)
         if history is not None:
-            yield from self._history.units(history, there, problems)
+            yield from self._history.units(history, there, self._others(history), problems)
 
     def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:
         path = str(root)
@@ -172,12 +172,19 @@ class ClaudeCodeSource(FileSource):
         history = history_of(root)
         if history is None:
             return super().read(root, unit)
+        others = self._others(history)
         if unit.key.startswith(KEY):
-            projects = Path(history).parent / "projects"
-            elsewhere = partial(self._typed.elsewhere, projects, self._library)
-            return self._history.read(history, unit, elsewhere)
+            return self._history.read(history, unit, others)
         name = claimed_id(unit.key.rpartition("/")[2])
-        return self._history.in_place_of(super().read(root, unit), history, name)
+        return self._history.in_place_of(super().read(root, unit), history, name, others)
+
+    def _others(self, history: str) -> Others:
+        """Return how prompts of the log are looked for in sessions."""
+        projects, typed = Path(history).parent / "projects", self._typed
+        return Others(
+            self._library, partial(typed.elsewhere, projects, self._library),
+            partial(typed.files, projects), partial(typed.copies, projects),
+        )  # fmt: skip
 
     def steps(
         self,

@@ -27,6 +27,8 @@ _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #(\d{1,9})[^\]\n]{
 _KEYS = ("display", "timestamp")
 _NO_LETTER = re.compile(r"[^A-Za-z0-9]")
 _LONGEST_NAME = 200
+_TIME = re.compile(rb'"timestamp"\s*:\s*"([0-9T:.Z+-]{10,40})"')
+_HEAD = 16_384
 _TAG = re.compile(r"<(command-name|command-args|bash-input)>(.*?)</\1>", re.S)
 
 
@@ -67,6 +69,8 @@ class TypedInSessions:
     def __init__(self) -> None:
         """Start with nothing read."""
         self._known: dict[str, tuple[FileStamp, list[KnownPrompt]]] = {}
+        self._begun: dict[tuple[str, int], int] = {}
+        self._listed: dict[str, tuple[FileStamp, list[tuple[str, int, int]]]] = {}
 
     def elsewhere(
         self, projects: Path, library: Library, folder: str | None, since: int, until: int
@@ -82,23 +86,75 @@ class TypedInSessions:
         """
         known = [KnownPrompt(at, _as_typed(text))
                  for at, text in library.prompts(folder, since, until)]  # fmt: skip
-        there = _project_folders(projects, folder)
         said = set(known)
-        for path in there:
-            for entry in entries_of(path):
-                if entry.name.endswith(ROWS) and not entry.name.startswith(AGENT):
-                    found = self._prompts(entry.path, since)
-                    known += [one for one in found if one not in said]
-        return Elsewhere(known, [FileStamp.now(path) for path in there])
+        for path in self.files(projects, folder, since, until):
+            known += [one for one in self._prompts(path) if one not in said]
+        looked = [FileStamp.now(path) for path in _project_folders(projects, folder)]
+        return Elsewhere(known, looked)
 
-    def _prompts(self, path: str, since: int) -> list[KnownPrompt]:
+    def copies(
+        self, projects: Path, folder: str | None, since: int, until: int
+    ) -> Elsewhere:
+        """Return what the session files of a folder have of prompts.
+
+        Args:
+            projects: The folder of all projects.
+            folder: The workspace.
+            since: Epoch ms of the first prompt that is of interest.
+            until: Epoch ms of the last one.
+        """
+        files = self.files(projects, folder, since, until)
+        return Elsewhere([one for path in files for one in self._prompts(path)])
+
+    def files(
+        self, projects: Path, folder: str | None, since: int, until: int
+    ) -> list[str]:
+        """Return the session files of a folder that may have prompts of a time.
+
+        Args:
+            projects: The folder of all projects.
+            folder: The workspace.
+            since: Epoch ms of the first prompt that is of interest.
+            until: Epoch ms of the last one.
+        """
+        return [
+            path for place in _project_folders(projects, folder)
+            for path, begun, changed in self._files(FileStamp.now(place))
+            if begun <= until and changed >= since
+        ]
+
+    def _files(self, folder: FileStamp) -> list[tuple[str, int, int]]:
+        """Return a folder's session files, each with the times of its first entry and change."""
+        known = self._listed.get(folder.path)
+        if known is None or known[0] != folder:
+            found = []
+            for entry in entries_of(folder.path):
+                if entry.name.endswith(ROWS) and not entry.name.startswith(AGENT):
+                    begun = self._begun.get((entry.path, entry.inode()))
+                    if begun is None:
+                        begun = self._begun[entry.path, entry.inode()] = _begun_at(entry.path)
+                    changed = FileStamp.now(entry.path).mtime_ns // 1_000_000
+                    found.append((entry.path, begun, changed))
+            known = self._listed[folder.path] = folder, found
+        return known[1]
+
+    def _prompts(self, path: str) -> list[KnownPrompt]:
         stamp = FileStamp.now(path)
-        if stamp.mtime_ns // 1_000_000 < since:
-            return []
         known = self._known.get(path)
         if known is None or known[0] != stamp:
             known = self._known[path] = stamp, list(_prompts_in(path))
         return known[1]
+
+
+def _begun_at(path: str) -> int:
+    """Return the earliest time that a file's first entries name; 0 where they name none."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return 0
+    times = [epoch_ms(found.decode()) for found in _TIME.findall(head)]
+    return min((at for at in times if at is not None), default=0)
 
 
 def _project_folders(projects: Path, folder: str | None) -> list[str]:

@@ -14,6 +14,7 @@ from store.sources.base.prompt_history import (
     NAME,
     Elsewhere,
     HistoryFollower,
+    Others,
     PromptHistory,
 )
 from store.sources.base.protocol import (
@@ -142,7 +143,7 @@ class CodexSource(FileSource):
             yield files.unit(facts.get(files.thread), home)
         history = history_of(root)
         if history is not None:
-            yield from self._history.units(history, there, problems)
+            yield from self._history.units(history, there, self._others(), problems)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the threads of changed files; None where a folder changed."""
@@ -180,11 +181,13 @@ class CodexSource(FileSource):
         if history is None:
             return super().read(root, unit)
         if unit.key.startswith(KEY):
-            return self._history.read(history, unit, self._elsewhere)
-        return self._history.in_place_of(super().read(root, unit), history, thread_of(unit.key))
+            return self._history.read(history, unit, self._others())
+        return self._history.in_place_of(
+            super().read(root, unit), history, thread_of(unit.key), self._others()
+        )
 
-    def _elsewhere(self, folder: str | None, since: int, until: int) -> Elsewhere:
-        return Elsewhere(self._library.prompts(folder, since, until))
+    def _others(self) -> Others:
+        return Others(self._library, lambda *span: Elsewhere(self._library.prompts(*span)))
 
     def steps(
         self,
