@@ -120,10 +120,11 @@ def test_names_that_are_not_safe_are_refused(tmp_path: Path) -> None:
             Folder(tmp_path / "out").write(parts, b"x")
 
 
-def test_databases_and_folders_are_not_replaced(tmp_path: Path) -> None:
+def test_databases_and_what_is_no_file_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "store.db").write_bytes(b"SQLite format 3\0rows")
     (tmp_path / "folder").mkdir()
-    for name in ("store.db", "folder"):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("store.db", "folder", "pipe"):
         with pytest.raises(Refused):
             Folder(tmp_path).write((name,), b"x", replace=True)
 
