@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import open_database
+from store.files.disk import Standing
+from store.queries.touches import touches
 from tests.store.test_touches import call, edit
 from tests.tui.inspected import START, Talk, bash, text
 from tests.tui.test_details import details_of
 from tests.tui.workers import workers_done
+from tui.details.touched_tables import FileTable
 from tui.keys.registry import BY_ID
+from tui.kit.lines import width_of
 
 
 @pytest.fixture
@@ -51,6 +55,21 @@ async def test_files_show_edits_and_lines_at_every_size(talk: Talk, size: tuple[
     assert "written" in rows[2] and "+3" in rows[2] and "1 read" in rows[3]
     preview = "\n".join(lines)
     assert ("+ two" in preview or "turn 2 " in preview) if size[0] >= 150 else True
+
+
+def test_columns_of_files_stay_whatever_is_on_disk(tmp_path: Path) -> None:
+    talk = Talk(open_database(tmp_path / "store.db", create=True))
+    names = [f"/home/x/{name}{'/long' * 30}" for name in "abcd"]
+    talk.message("assistant", *[edit(name) for name in names])
+    rows = list(touches(talk.db, talk.session_id).files.values())
+    standings: dict[str, Standing] = {
+        names[0]: "gone", names[1]: "changed", names[2]: "unknown"}
+    for width in (78, 118):
+        table = FileTable(talk.session_id, rows, standings)
+        lines = [table.line(number, width) for number in range(4)]
+        assert len({width_of(line.runs) for line in lines}) == 1
+        assert len({width_of(line.right) for line in lines}) == 1
+    talk.db.close()
 
 
 async def test_enter_goes_to_the_call_and_y_copies_the_path(

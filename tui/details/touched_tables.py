@@ -81,6 +81,8 @@ class FileTable(Block):
         """
         self._session_id, self.rows, self._standings = session_id, rows, standings
         self._longest = max((len(row.shown) for row in rows), default=0)
+        self._longest_standing = max((width_of([standing_run(state)]) for state in set(
+            standings.values()) if state != "unknown"), default=0)
 
     def height(self, width: int) -> int:
         """Return the number of files."""
@@ -94,7 +96,7 @@ class FileTable(Block):
         failed, marks = failed_words(row), marked_words(row)
         right: list[Run] = [(f"{failed}  ", "error")] if failed else []
         right += [(f"{marks}  ", "fork")] if marks else []
-        right += _standing(self._standings.get(row.key), width)
+        right += self._standing(row.key, width)
         right.append(_when(row.last.call, width))
         done: Run = changed or read, "text" if changed else "muted"
         middle: list[Run] = [*set_width([done], 16 if width >= WIDE else 12),
@@ -114,13 +116,15 @@ class FileTable(Block):
         """Return the files whose path holds the needle."""
         return [at for at, row in enumerate(self.rows) if needle in row.shown.casefold()]
 
-
-def _standing(state: Standing | None, width: int) -> list[Run]:
-    """Return how a file is to the disk; its glyph alone where there is little room."""
-    if state is None or state == "unknown":
-        return []
-    words, ink = standing_run(state)
-    return [(f"{words if width >= WIDE else words[:1]}  ", ink)]
+    def _standing(self, key: str, width: int) -> list[Run]:
+        """Return how a file is to the disk; its glyph alone where there is little room."""
+        if not self._longest_standing:
+            return []
+        state = self._standings.get(key, "unknown")
+        run: Run = ("", "faint") if state == "unknown" else standing_run(state)
+        if width >= WIDE:
+            return [*set_width([run], self._longest_standing), ("  ", "text")]
+        return [(f"{run[0][:1] or ' '}  ", run[1])]
 
 
 def _newest(row: FileRow) -> Call:

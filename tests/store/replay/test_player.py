@@ -124,3 +124,16 @@ def test_pausing_what_is_followed() -> None:
     assert not player.live and not player.playing
     player.toggle()
     assert player.live
+
+
+def test_a_moment_chosen_later_outweighs_an_end_that_is_to_come() -> None:
+    player = Player(axis(0, 1_000))
+    player.growing = True
+    player.seek_end()
+    player.seek(ms(500))
+    player.take(axis(0, 1_000, 9_000), running=False)
+    assert player.at == ms(500)
+    player.growing = True
+    player.seek_end()
+    player.take(axis(0, 1_000, 20_000), running=False)
+    assert player.at == ms(20_000)
