@@ -68,15 +68,31 @@ async def test_a_step_counts_when_it_ends_and_a_cost_is_never_computed(tmp_path:
                  "messageMetadata": {"usage": {"inputTokens": 1000, "outputTokens": 500}}},
                 {"type": "finish-step"},
             ]
-            for chunk in chunks:
+            for chunk in chunks[:-1]:
                 await recorder.feed(chunk)
+            await recorder.flush()
+            with sqlite3.connect(store.path) as connection:
+                connection.execute("UPDATE chat_sessions SET updated_at = 1")
+            connection.close()
+            await recorder.feed(chunks[-1])
             # A step that has ended counts, whatever comes of the turn.
             spent = "SELECT prompt_tokens, completion_tokens, total_tokens, cost_usd"
             assert rows(store.path, f"{spent} FROM chat_sessions") == [(1000, 500, 1500, 0.0)]
-            ((before,),) = rows(store.path, "SELECT updated_at FROM chat_messages"
-                                " ORDER BY created_at LIMIT 1")
-            assert rows(store.path, f"SELECT updated_at >= {before} FROM chat_sessions") == [(1,)]
+            assert rows(store.path, "SELECT updated_at > 1 FROM chat_sessions") == [(1,)]
             await recorder.feed({"type": "finish"})
+
+
+async def test_each_role_comes_back_as_it_was(tmp_path: Path) -> None:
+    roles = ["system", "user", "assistant"]
+    async with Store.open(own(tmp_path / "s.db")) as store:
+        session = await started(store)
+        async with store.recorder(session) as recorder:
+            for role in roles:
+                await recorder.add_message(
+                    {"role": role, "parts": [{"type": "text", "text": role}]})
+        assert [row[0] for row in rows(
+            store.path, "SELECT role FROM chat_messages ORDER BY created_at, id")] == roles
+        assert [one["role"] for one in await store.messages(session)] == roles
 
 
 async def test_what_set_off_a_turn_is_kept_as_it_is(tmp_path: Path) -> None:

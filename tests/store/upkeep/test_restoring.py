@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 from store.config import BackupSettings
 from store.engine.database import open_database
+from store.engine.snapshots import checked, no_progress, row_counts
 from store.errors import Refused, StoreError
 from store.search.index.sidecar import INDEX
 from store.stats.tables import STATISTICS
@@ -60,6 +63,20 @@ def test_a_backup_deletes_what_a_killed_one_to_its_name_left(library: Path) -> N
     backed_up(library)
     assert not any(file.exists() for file in left)
     assert new.exists() and all(file.exists() for file in other)
+
+
+def test_a_copy_is_checked_before_it_gets_its_name(library: Path, sql: Sql) -> None:
+    ((parts,),) = sql(library, "SELECT count(*) FROM chat_parts")
+    with contextlib.closing(sqlite3.connect(library)) as connection:
+        rows = row_counts(connection)
+    assert checked(library, rows, no_progress).rows["chat_parts"] == parts
+    with pytest.raises(StoreError, match="rows of chat_parts"):
+        checked(library, rows | {"chat_parts": parts + 1}, no_progress)
+    damaged = bytearray(library.read_bytes())
+    damaged[40_960:45_056] = bytes(4096)
+    library.write_bytes(damaged)
+    with pytest.raises(StoreError, match="damaged pages"):
+        checked(library, rows, no_progress)
 
 
 def test_a_dry_run_changes_nothing(library: Path, sql: Sql) -> None:
