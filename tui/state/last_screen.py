@@ -134,7 +134,7 @@ def _painted(row: str, erases: bool) -> Iterator[Painted]:
     """
     for piece in row.split(_PIECE) if row else ():
         column, codes, text = piece.split(_CELL)
-        if codes and not codes.replace(";", "").isdecimal():
+        if codes and not (codes.isascii() and codes.replace(";", "").isdecimal()):
             raise ValueError(codes)
         if column:
             yield at_column(int(column))
