@@ -678,6 +678,35 @@ def test_a_search_has_a_damaged_index_made_again(talk: Talk) -> None:
     assert check(talk.db.path) == []
 
 
+def test_the_bitmaps_of_all_blocks_are_counted_once_for_each_state_of_the_file(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = talk.session("")
+    statements: list[str] = []
+
+    def opened(path: Path, open_file: Any = sidecar.open_for_reading) -> Any:
+        connection = open_file(path)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sidecar, "open_for_reading", opened)
+    talk.message(session, text="words")
+    index = build(talk.db.path)
+    for messages in (1, 2):
+        for _ in range(3):
+            covered = index.coverage()
+            assert covered.whole and covered.messages == messages
+            assert len(found(index, "words")) == messages and found(index, "absent") == []
+        assert sum("FROM block ORDER" in each for each in statements) == 1
+        added = talk.message(session, text="more words")
+        if talk.db.form.name == "own":
+            talk.db.connection.execute(
+                "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, 0)",
+                (session, added))
+        build(talk.db.path).close()
+        statements.clear()
+
+
 def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:
     session = talk.session("")
     add_many(talk, session, *(f"word {number * 7919} {number * 104729}" for number in range(300)))

@@ -72,6 +72,20 @@ class Coverage:
     whole: bool
 
 
+class _Blocks(NamedTuple):
+    """The blocks of an index in one state of its file.
+
+    Attributes:
+        version: ``PRAGMA data_version`` of the connection.
+        messages: How many messages they hold that are current.
+        listed: ``(number, size, newest, oldest)`` of each, the newest first.
+    """
+
+    version: int
+    messages: int
+    listed: list[tuple[int, int, int, int]]
+
+
 class Index:
     """An open index; each call reads its current state. For one thread at a time.
 
@@ -90,6 +104,7 @@ class Index:
         self._connection: sqlite3.Connection | None = connection
         self._inode = path.stat().st_ino
         self._readers = 0
+        self._known: _Blocks | None = None
 
     def candidates(self, texts: Sequence[str], *, before: int | None = None) -> Iterator[Candidate]:
         """Yield messages that may hold all the texts, and titles, the newest first.
@@ -111,7 +126,7 @@ class Index:
                 return
             newest = NOTHING if before is None else before
             needles = _needles(texts)
-            upcoming = _blocks(connection, newest, needles)
+            upcoming = _blocks(connection, self._blocks(connection), newest, needles)
             following = next(upcoming, None)
             heap: list[tuple[int, int, Candidate, Iterator[Candidate]]] = []
             order = 0
@@ -144,7 +159,7 @@ class Index:
             needles = _needles(texts)
             return sum(
                 block.matching(needles)[0].bit_count()
-                for block in _blocks(connection, NOTHING, needles)
+                for block in _blocks(connection, self._blocks(connection), NOTHING, needles)
             )
 
     def coverage(self) -> Coverage:
@@ -156,16 +171,26 @@ class Index:
         with self._reading() as connection:
             if connection is None or not self._is_of_store(connection):
                 return Coverage(0, 0, NOTHING, False)
-            alive = connection.execute("SELECT alive, heads FROM block").fetchall()
-            messages = sum(
-                (int.from_bytes(one, "little") & int.from_bytes(other, "little")).bit_count()
-                for one, other in alive
-            )
+            messages = self._blocks(connection).messages
             since = number_of(connection, "since", NOTHING)
             if number_of(connection, "backlog") > LARGE_BACKLOG:
                 since = NOTHING
             total = max(messages, number_of(connection, "total"))
             return Coverage(messages, total, since, since == EVERYTHING)
+
+    def _blocks(self, connection: sqlite3.Connection) -> _Blocks:
+        """Return which blocks there are; they are read once for each state of the file."""
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if self._known is None or self._known.version != version:
+            rows = connection.execute(
+                "SELECT number, size, newest, oldest, alive, heads FROM block ORDER BY newest DESC"
+            ).fetchall()
+            messages = sum(
+                (int.from_bytes(alive, "little") & int.from_bytes(heads, "little")).bit_count()
+                for *_, alive, heads in rows
+            )
+            self._known = _Blocks(version, messages, [row[:4] for row in rows])
+        return self._known
 
     def changed(self, database: Database) -> list[str]:
         """Return the ids of messages that changed since the index was brought up to date.
@@ -197,7 +222,7 @@ class Index:
         """Close the file."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._known = None
 
     def _is_of_store(self, connection: sqlite3.Connection) -> bool:
         try:
@@ -380,19 +405,18 @@ class _Wanted:
 
 
 def _blocks(
-    connection: sqlite3.Connection, newest: int, needles: Sequence[_Wanted]
+    connection: sqlite3.Connection, blocks: _Blocks, newest: int, needles: Sequence[_Wanted]
 ) -> Iterator[_Block]:
     """Yield the blocks that may have some texts, the newest first.
 
     Args:
         connection: To the index.
+        blocks: All of them.
         newest: Blocks of later messages alone are left out.
         needles: The texts; what is learned of them while blocks are read counts at once.
     """
-    for number, size, latest in connection.execute(
-        "SELECT number, size, newest FROM block WHERE oldest <= ? ORDER BY newest DESC", (newest,)
-    ).fetchall():
-        if any(number in needle.lacking for needle in needles):
+    for number, size, latest, oldest in blocks.listed:
+        if oldest > newest or any(number in needle.lacking for needle in needles):
             continue
         alive, heads = connection.execute(
             "SELECT alive, heads FROM block WHERE number = ?", (number,)
