@@ -279,8 +279,9 @@ def _write_unit(
             if written.new:
                 new.append(str(prepared.metadata["source"]["id"]))
         database.connection.execute("RELEASE session")
-    problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
-    outcome.problems += len(found)
+    before = problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
+    # A step names those of the steps before it again.
+    outcome.problems += len(found) - (before if result.follows else 0)
     if forgotten:
         result.drop_facts_of(forgotten)
     if result.stamps is not None:

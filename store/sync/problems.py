@@ -55,7 +55,7 @@ def differ(database: Database, kind: str, root: Root, unit: str, found: Iterable
 
 def replace(
     database: Database, kind: str, root: Root, unit: str, found: Iterable[Problem], clock: Clock
-) -> None:
+) -> int:
     """Replace a unit's stored problems; one that is still there keeps its time.
 
     Args:
@@ -65,6 +65,9 @@ def replace(
         unit: The unit's key, or ``LISTING``.
         found: The problems now.
         clock: Gives ``seen_at`` of new problems.
+
+    Returns:
+        How many there were before.
     """
     where = (kind, clean(str(root)), clean(unit))
     before, after = _stored(database, kind, root, unit), _rows(found)
@@ -79,6 +82,7 @@ def replace(
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         ((*where, *row, now) for row in after - before),
     )
+    return len(before)
 
 
 def first_seen(

@@ -36,8 +36,10 @@ OTHER = CommandLine.python("tests.store.by_turns_in_small_steps")
 
 def rows(root: Path, store: Path, helpers: int) -> dict[str, list[Any]]:
     database = open_database(store, create=True)
-    Sync(database, Settings(helpers=helpers)).run([Target(ClaudeCodeSource(), root)])
+    sync = Sync(database, Settings(helpers=helpers))
+    told = sync.run([Target(ClaudeCodeSource(), root)])
     found = dump(database, (*TABLES, *SIDE_TABLES, "reading_states"))
+    found["told"] = [told.read, told.new, told.updated, told.problems, *set(sync.changed)]
     found["names"] = sorted(
         (bucket, *sorted(hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)))
         for bucket, hashes in database.connection.execute(
@@ -53,9 +55,10 @@ def nothing(file: Path) -> None:
 
 
 def cut_a_step(file: Path) -> None:
-    """Leave six steps, of which this process reads the last one."""
-    body = file.read_bytes()[: 6 * STEP_BYTES[0] - 20_000]
-    file.write_bytes(body[: body.rindex(b"\n") + 1])
+    """Leave six steps, of which this process reads the last one, with damage in the second."""
+    lines = file.read_bytes()[: 6 * STEP_BYTES[0] - 20_000].splitlines()[:-1]
+    lines[len(lines) // 4] = b"{damage"
+    file.write_bytes(b"\n".join(lines) + b"\n")
 
 
 def name_an_early_row(file: Path) -> None:
