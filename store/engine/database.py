@@ -178,6 +178,10 @@ def in_transaction(
     """
     if database.read_only:
         raise Refused(database.read_only)
+    if database.server is not None:
+        at_once = getattr(change, "at_once", None)
+        if at_once is not None and at_once(database):
+            return None  # type: ignore[return-value]
     with transaction(database.connection, begin=_beginning(database, change)):
         return change(database, *args, **kwargs)
 

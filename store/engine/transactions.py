@@ -49,14 +49,19 @@ class OfSession:
     On a server it waits for no writer of another session.
     """
 
-    def __init__(self, session_id: str, change: Callable[[Database], Any]) -> None:
+    def __init__(
+        self, session_id: str, change: Callable[[Database], Any],
+        at_once: Callable[[Database], bool] | None = None,
+    ) -> None:
         """Name the session.
 
         Args:
             session_id: The session.
             change: Takes the store, in a transaction.
+            at_once: On a server, tried before: does the same in one statement, outside of a
+                transaction, and returns whether it could.
         """
-        self.session_id, self._change = session_id, change
+        self.session_id, self._change, self.at_once = session_id, change, at_once
 
     def __call__(self, db: Database) -> Any:
         """Run the change."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.recorder.parts import Part
 from store.recorder.usage import Buckets
@@ -63,6 +63,19 @@ class SessionWrite:
     title: str | None = None
 
 
+class Reserved(NamedTuple):
+    """A number of ``changes`` on a server that nobody else gets.
+
+    Attributes:
+        sequence: The sequence that it is of.
+        since: When it was taken, by the monotonic clock.
+    """
+
+    number: int
+    sequence: int
+    since: float
+
+
 @dataclass(slots=True)
 class Batch:
     """Everything of one transaction, for one message of one session.
@@ -71,6 +84,9 @@ class Batch:
         at: The time of the write, epoch ms.
         session: None leaves the session's row, and its ``updated_at``, alone.
         logged: On a server, the number of its entry in ``changes`` and of the transaction.
+        reserved: On a server, the number that its entry gets where one statement writes it.
+        is_sent: Whether such a statement was sent and not answered.
+        following: A number for the next batch.
     """
 
     session_id: str
@@ -81,3 +97,6 @@ class Batch:
     removed: list[str] = field(default_factory=list)
     session: SessionWrite | None = None
     logged: tuple[int, int] | None = None
+    reserved: Reserved | None = None
+    is_sent: bool = False
+    following: Reserved | None = None

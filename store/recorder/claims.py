@@ -22,9 +22,11 @@ _KEY = "hashtextextended(CAST($1 AS text), 0)"
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
 _RENEW = (
     "INSERT INTO recorder_leases(session_id, holder_json, ends_at)"
-    f" VALUES ($1, $2, {_NOW} + {LEASE_MS}) ON CONFLICT (session_id) DO UPDATE"
+    f" SELECT CAST($1 AS text), CAST($2 AS text), {_NOW} + {LEASE_MS} WHERE TRUE"
+    " ON CONFLICT (session_id) DO UPDATE"
     " SET holder_json = excluded.holder_json, ends_at = excluded.ends_at"
-    f" WHERE recorder_leases.holder_json = $2 OR recorder_leases.ends_at < {_NOW} RETURNING 1"
+    " WHERE recorder_leases.holder_json = excluded.holder_json"
+    f" OR recorder_leases.ends_at < {_NOW} RETURNING 1"
 )
 _OTHERS = (
     "SELECT holder_json FROM recorder_leases WHERE session_id = $1 AND holder_json <> $2"
@@ -39,6 +41,39 @@ def new_holder(process: Process) -> str:
         process: The process.
     """
     return json.dumps(process.as_json() | {"recorder": uuid.uuid4().hex})
+
+
+def renewal(condition: str) -> str:
+    """Return the SQL that renews a lease, for a statement that does more; a row says that it did.
+
+    Args:
+        condition: When it does, besides that nobody else may have the session. ``$name`` is that
+            of ``values``, ``$session`` the session's id and ``$holder`` the recorder.
+    """
+    nobody = "pg_try_advisory_xact_lock(hashtextextended(CAST($name AS text), 0))"
+    return (_RENEW.replace("$1", "$session").replace("$2", "$holder")
+            .replace("WHERE TRUE", f"WHERE {condition} AND {nobody}"))
+
+
+def may_write(db: Database, session_id: str) -> bool:
+    """Return whether a recorder has its session, or ``renewal`` finds out.
+
+    Args:
+        db: A writing connection to a server.
+        session_id: The session's id.
+    """
+    return session_id in db.connection.claimed  # type: ignore[attr-defined]
+
+
+def values(db: Database, session_id: str, holder: str) -> dict[str, str]:
+    """Return the values of ``renewal`` beside the session's id.
+
+    Args:
+        db: A writing connection to a server.
+        session_id: The session's id.
+        holder: The recorder.
+    """
+    return {"name": _name(db, session_id), "holder": holder}
 
 
 def claim(db: Database, session_id: str, holder: str) -> bool:

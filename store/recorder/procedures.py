@@ -28,14 +28,18 @@ class Operation:
     writes: bool = False
 
 
-def change_of(session_id: str, work: Callable[[Database], Any]) -> Operation:
+def change_of(
+    session_id: str, work: Callable[[Database], Any],
+    at_once: Callable[[Database], bool] | None = None,
+) -> Operation:
     """Return an operation that changes rows of one session alone.
 
     Args:
         session_id: The session.
         work: Runs in a transaction on the writing connection.
+        at_once: As for ``OfSession``.
     """
-    return Operation(OfSession(session_id, work), writes=True)
+    return Operation(OfSession(session_id, work, at_once), writes=True)
 
 
 Procedure = Generator[Operation, Any, T]

@@ -18,7 +18,7 @@ from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
 from store.recorder import claims, lookup, writing
-from store.recorder.batch import Batch
+from store.recorder.batch import Batch, Reserved
 from store.recorder.json_text import dump, storable
 from store.recorder.large_json import LARGE, weight
 from store.recorder.message import Messages, RecordedMessage
@@ -82,6 +82,7 @@ class Recording:
         self._is_claimed = False
         self._holder = claims.new_holder(self.session.process)
         self._unsure: tuple[RecordedMessage, Batch] | None = None
+        self._reserved: Reserved | None = None
 
     @property
     def session_id(self) -> str:
@@ -606,17 +607,31 @@ class Recording:
         if message is None or batch is None:
             return
         try:
-            yield change_of(self.session_id, self._write(batch))
+            yield change_of(self.session_id, self._write(batch), self._at_once(batch))
         except BaseException as error:
-            if batch.logged is None or not is_lost(error):
+            if not (batch.is_sent or batch.logged) or not is_lost(error):
                 self.put_back(message, batch)
                 raise
             # The server may have committed it before the connection was lost.
             self._unsure = message, batch
-            if not (yield from self._settle()):
+            if (yield from self._settle()):
+                return
+            if not batch.is_sent:
                 raise
+            # The connection was lost before, which only its next use has shown.
+            yield from self.save(message, title=title, exact=exact)
             return
+        self._reserved = batch.following
         message.written(batch.parts)
+
+    def _at_once(self, batch: Batch) -> Callable[[Database], bool] | None:
+        """Return what writes a batch by one statement, where the last one has reserved a number."""
+        if self._reserved is None:
+            return None
+        from store.recorder.at_once import number_for, write_at_once  # Only on a server.
+
+        batch.reserved, self._reserved = number_for(self._reserved), None
+        return partial(write_at_once, batch=batch, holder=self._holder)
 
     def _settle(self) -> Procedure[bool]:
         """Find out what became of a batch whose commit was not answered; return if it is there."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from store.engine.database import Database
 from store.engine.json_edits import set_json
 from store.errors import NotFound
-from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
+from store.recorder.batch import Batch, MessageWrite, PartWrite, Reserved, SessionWrite
 from store.recorder.json_text import dump
 from store.recorder.large_json import pieces
 from store.rows import UNKNOWN_MODEL
@@ -15,7 +16,7 @@ from store.usage import COLUMNS, KEYS
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
-_TRIM_EVERY = 1_024
+TRIM_EVERY = 1_024
 _DEFAULT_TITLE = "New Chat"
 
 _INSERT_SESSION = (
@@ -57,7 +58,12 @@ _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
 _LOG_CHANGE_ON_SERVER = f"{_LOG_CHANGE}, CAST(CAST(written_by AS text) AS bigint)"
-_TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
+RESERVE = (
+    "CASE WHEN has_sequence_privilege(CAST(? AS oid), 'USAGE')"
+    " THEN nextval(CAST(CAST(? AS oid) AS regclass)) END"
+)
+"""A number of ``changes`` that nobody else gets; NULL where the role may not take one."""
+TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,10 @@ def write(db: Database, batch: Batch) -> None:
         db.connection.execute(_TOUCH_MESSAGE, (batch.at, batch.message_id))
     for part in batch.parts:
         _write_part(db, batch, part)
-    batch.logged = log_change(db, batch.session_id, batch.message_id, batch.at)
+    if db.server is None:
+        log_change(db, batch.session_id, batch.message_id, batch.at)
+    else:
+        _log_and_reserve(db, batch)
 
 
 def is_written(db: Database, batch: Batch) -> bool:
@@ -123,9 +132,10 @@ def is_written(db: Database, batch: Batch) -> bool:
 
     Args:
         db: The store, in a transaction: one that writes begins after the lost one has ended.
-        batch: Its ``logged`` is set.
+        batch: Its ``logged`` is set, or it was sent with a reserved number.
     """
-    assert batch.logged is not None
+    if batch.logged is None:
+        return _has_used(db, batch)
     seq, by = batch.logged
     row = db.connection.execute(
         "SELECT 1 FROM changes WHERE seq = $1 AND session_id = $2"
@@ -133,6 +143,24 @@ def is_written(db: Database, batch: Batch) -> bool:
         {"1": seq, "2": batch.session_id, "3": by},
     ).fetchone()
     return row is not None
+
+
+def _has_used(db: Database, batch: Batch) -> bool:
+    """Return whether a batch has used its reserved number; if not, it cannot be written any more.
+
+    Args:
+        db: The store, in a transaction that writes.
+        batch: It was sent with a reserved number.
+    """
+    assert batch.reserved is not None
+    numbered = {"1": batch.reserved.number, "2": batch.session_id, "3": batch.message_id,
+                "4": batch.at}
+    taken = db.connection.execute(
+        "INSERT INTO changes(seq, session_id, message_id, changed_at) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT DO NOTHING RETURNING 1", numbered).fetchone()
+    return taken is None and db.connection.execute(
+        "SELECT 1 FROM changes WHERE seq = $1 AND session_id = $2"
+        f" AND message_id {db.sql.same} $3 AND changed_at = $4", numbered).fetchone() is not None
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
@@ -254,6 +282,24 @@ def log_change(
         return None
     statement = _LOG_CHANGE if db.server is None else _LOG_CHANGE_ON_SERVER
     seq, *written_by = db.connection.execute(statement, (session_id, message_id, at)).fetchone()
-    if seq % _TRIM_EVERY == 0:
-        db.connection.execute(_TRIM_CHANGES, (seq - CHANGES_KEPT,))
+    if seq % TRIM_EVERY == 0:
+        db.connection.execute(TRIM_CHANGES, (seq - CHANGES_KEPT,))
     return (seq, written_by[0]) if written_by else None
+
+
+def _log_and_reserve(db: Database, batch: Batch) -> None:
+    """Add a batch to the change log of a store on a server, and reserve a number for the next."""
+    if db.form.name != "own":
+        return
+    sequence: int | None = db.connection.changes_sequence  # type: ignore[attr-defined]
+    if sequence is None:
+        batch.logged = log_change(db, batch.session_id, batch.message_id, batch.at)
+        return
+    seq, by, number = db.connection.execute(
+        f"{_LOG_CHANGE_ON_SERVER}, {RESERVE}",
+        (batch.session_id, batch.message_id, batch.at, sequence, sequence)).fetchone()
+    batch.logged = seq, by
+    if number is not None:
+        batch.following = Reserved(number, sequence, time.monotonic())
+    if seq % TRIM_EVERY == 0:
+        db.connection.execute(TRIM_CHANGES, (seq - CHANGES_KEPT,))

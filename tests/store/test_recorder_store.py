@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from store.activity.judgement import activity_of
-from store.engine.database import open_database
+from store.engine.database import Database, open_database
 from store.engine.json_edits import set_json
 from store.engine.opening import open_target
+from store.engine.server.connection import ServerCursor
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions
@@ -477,6 +479,72 @@ def test_a_commit_that_was_not_answered_is_written_once(
     drive(db, recording.close())
     assert stored(db, message_id)["parts"][1]["text"] == "kept"
     assert session_row(db, recording.session_id)["prompt_tokens"] == 4
+    db.close()
+
+
+def _saved_at_once(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch, fail: Callable[[Any, Callable[[], Any]], Any]
+) -> tuple[Database, Recording, str]:
+    """Save a delta by the one statement of a usual batch, which is sent by ``fail``."""
+    db = open_target(new_server_store(postgres), write=True)
+    recording, message_id = record(db, [START, STEP, text("kept")[0]])
+    drive(db, recording.save())
+    drive(db, recording.receive(text("kept")[1]))
+    run = type(db.connection).execute
+
+    def sent(self: Any, sql: str, *values: Any) -> Any:
+        if not sql.startswith("WITH locked"):
+            return run(self, sql, *values)
+        monkeypatch.undo()
+        return fail(self, lambda: run(self, sql, *values))
+
+    monkeypatch.setattr(type(db.connection), "execute", sent)
+    drive(db, recording.save())
+    return db, recording, message_id
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_statement_that_was_not_answered_is_written_once(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    count = "SELECT count(*) FROM changes"
+    before: list[int] = []
+
+    def lost(connection: Any, run: Callable[[], Any]) -> Any:
+        before.extend(connection.execute(count).fetchone())
+        if written:
+            run()
+        connection.close()
+        raise _Lost("gone")
+
+    db, recording, message_id = _saved_at_once(postgres, monkeypatch, lost)
+    assert stored(db, message_id)["parts"][1]["text"] == "kept"
+    drive(db, recording.save())
+    # Where it was not there, a second entry has taken its number.
+    assert db.connection.execute(count).fetchone()[0] - before[0] == (1 if written else 2)
+    db.close()
+
+
+def test_a_statement_does_not_wait_for_who_has_its_session(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[Any] = []
+
+    def beside(connection: Any, run: Callable[[], Any]) -> Any:
+        other = open_target(connection.url.dsn, write=True)
+        other.connection.execute("BEGIN IMMEDIATE")
+        try:
+            cursor = run()
+        finally:
+            other.connection.execute("COMMIT")
+            other.close()
+        row = cursor.fetchone()
+        refused.append(row[0])
+        return ServerCursor([row])
+
+    db, _, message_id = _saved_at_once(postgres, monkeypatch, beside)
+    assert refused == [None]
+    assert stored(db, message_id)["parts"][1]["text"] == "kept"
     db.close()
 
 

@@ -47,6 +47,12 @@ The first is held alone by who writes whatever it likes, as SQLite has one write
 those who name what they write: a recorder its session, a verb the sessions that it looks at. So
 they wait for each other where they have a session in common, and all verbs for each other.
 """
+TRY_LOCKS = (
+    f"set_config('lock_timeout', '{BUSY_S}s', TRUE) IS NOT NULL"
+    f" AND pg_try_advisory_xact_lock_shared({_WRITERS})"
+    f" AND pg_try_advisory_xact_lock({_SESSION}, CAST($lock AS integer))"
+)
+"""True where a statement got the locks of a recorder; $lock is the session's ``lock_number``."""
 _BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s'; SELECT"
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
@@ -296,6 +302,14 @@ class ServerConnection:
         self._begin_writing(f"{first}pg_advisory_xact_lock_shared({_WRITERS}){last}")
         self._is_beside_others = True
 
+    @cached_property
+    def changes_sequence(self) -> int | None:
+        """The sequence that numbers ``changes``; None if there is none."""
+        (found,) = self.execute(
+            "SELECT CAST(CAST(pg_get_serial_sequence($1, 'seq') AS regclass) AS oid)",
+            {"1": self.schemas.get("changes", "changes")}).fetchone()
+        return None if found is None else int(found)
+
     def lock_session(self, session_id: str) -> None:
         """Keep others from changing a session until the transaction ends.
 
@@ -457,10 +471,13 @@ class ServerConnection:
         return found[0]
 
 
+def lock_number(session_id: str) -> int:
+    """Return the number of a session's lock; others of the same number wait without need."""
+    return crc32(session_id.encode("utf-8", "surrogateescape")) - (1 << 31)
+
+
 def _lock_of(session_id: str) -> str:
-    """Return the call that locks a session; others of the same number wait without need."""
-    number = crc32(session_id.encode("utf-8", "surrogateescape"))
-    return f"pg_advisory_xact_lock({_SESSION}, {number - (1 << 31)})"
+    return f"pg_advisory_xact_lock({_SESSION}, {lock_number(session_id)})"
 
 
 async def connected(login: Login) -> Any:
