@@ -87,6 +87,26 @@ def test_sync_brings_sessions_to_the_server(
     assert run("sessions", "--json", "--store", url).json == []
 
 
+def test_masks_go_before_what_is_sent_unless_that_is_asked_for(
+    run: Run, claude_home: Path, postgres: Server, home: Path
+) -> None:
+    url = new_server_store(postgres)
+    config = home / ".config" / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[masks.rules]\nours = "readme"\n')
+
+    def sent() -> str:
+        with contextlib.closing(open_target(url)) as there:
+            tables = ("chat_sessions", "chat_messages", "chat_parts")
+            return str([there.connection.execute(f"SELECT * FROM {one}").fetchall()
+                        for one in tables])
+
+    assert run("sync", "--store", url).code == 0
+    assert "readme" not in sent() and "Nothing but a" in sent()
+    assert run("sync", "--store", url, "--no-mask").code == 0
+    assert "Nothing but a readme." in sent()
+
+
 def test_a_mistake_in_the_masks_keeps_everything_here(
     run: Run, claude_home: Path, postgres: Server, home: Path
 ) -> None:

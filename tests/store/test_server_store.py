@@ -121,6 +121,20 @@ def test_no_store_is_made_beside_a_schema_that_is_not_there(postgres: Cluster) -
         open_target(url, create=True, write=True)
 
 
+def test_a_database_has_two_stores(postgres: Cluster) -> None:
+    server = postgres.database()
+    server.execute("CREATE SCHEMA team")
+    urls = (server.url, f"{server.url}&schema=team")
+    for url in urls:
+        made = open_target(url, create=True, write=True)
+        Talk(made).session(url)
+        made.close()
+    for url in urls:
+        database = open_target(url)
+        assert [row.title for row in sessions.page(database, sessions.SessionFilter())] == [url]
+        database.close()
+
+
 def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
     url = new_server_store(postgres)
     writing = open_target(url, write=True)
