@@ -54,18 +54,24 @@ def nothing(file: Path) -> None:
     pass
 
 
-def cut_a_step(file: Path) -> None:
-    """Leave six steps, of which this process reads the last one, with damage in the second."""
+def six_steps(file: Path) -> tuple[list[bytes], int]:
+    """Return the lines of six steps, of which this process reads the last, and one of the third."""
     lines = file.read_bytes()[: 6 * STEP_BYTES[0] - 20_000].splitlines()[:-1]
-    lines[len(lines) // 4] = b"{damage"
+    return lines, int(len(lines) * 0.42)
+
+
+def cut_a_step(file: Path) -> None:
+    """Leave six steps, with damage in the third, which the other process reads."""
+    lines, third = six_steps(file)
+    lines[third] = b"{damage"
     file.write_bytes(b"\n".join(lines) + b"\n")
 
 
 def name_an_early_row(file: Path) -> None:
-    """Append a prompt that goes on from the beginning: a rewind."""
-    lines = file.read_bytes().splitlines()
-    early, last = orjson.loads(lines[1]), orjson.loads(lines[0])
-    last |= {"parentUuid": early["uuid"], "uuid": "from-the-beginning"}
+    """Append a prompt that goes on from what the other process has read: a rewind."""
+    lines, third = six_steps(file)
+    early, last = orjson.loads(lines[third]), orjson.loads(lines[0])
+    last |= {"parentUuid": early["uuid"], "uuid": "from-the-third-step"}
     file.write_bytes(b"\n".join([*lines, orjson.dumps(last)]) + b"\n")
 
 
