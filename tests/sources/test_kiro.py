@@ -464,6 +464,15 @@ def test_lines_without_their_document_are_a_session(tmp_path: Path) -> None:
     assert grown.read_all(KiroSource(), tmp_path) == ({}, [])
 
 
+def test_a_line_that_was_written_twice_is_one_message(tmp_path: Path) -> None:
+    asked, answer = line("Prompt", "p", "go"), line("AssistantMessage", "a", "yes", use("t1"))
+    lines(tmp_path, "one", asked, asked, answer, answer,
+          line("ToolResults", "r", gave("t1", "fine")), line("Prompt", "p2", "go"))  # fmt: skip
+    draft = grown.only(KiroSource(), tmp_path)
+    assert grown.prompts(draft.messages) == ["go", "go"]
+    assert texts(draft) == ["yes"] and [one["status"] for one in calls(draft)] == ["done"]
+
+
 def test_a_cleared_session_keeps_what_was_said(tmp_path: Path) -> None:
     lines(tmp_path, "one", line("Prompt", "p", "first"), line("AssistantMessage", "a", "1"),
           {"version": "v1", "kind": "Clear"}, line("Prompt", "p2", "second"),

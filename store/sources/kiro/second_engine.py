@@ -104,11 +104,15 @@ class _Lines:
         self.talk = Talk()
         self.times: list[int] = []
         self._last: str | None = None
+        self._before: dict[str, Any] | None = None
 
     def take(self, line: dict[str, Any], record: int) -> None:
         """Take the next line."""
         kind, data = line.get("kind"), mapping(line.get("data"))
         name = string(data.get("message_id"))
+        if name is not None and line == self._before:
+            return  # The same message was written twice.
+        self._before = line
         self._last = "said"
         if kind == "Prompt":
             at = utc_ms(mapping(data.get("meta")).get("timestamp"))
