@@ -191,6 +191,14 @@ def test_words_beside_a_result_and_a_reminder_of_an_older_version(tmp_path: Path
     assert calls(draft) == [{"id": "c", "name": "Read", "status": "done"}]
 
 
+def test_a_line_that_was_written_twice_is_one_message(tmp_path: Path) -> None:
+    asked, answer = said("m1", "user", "go"), said("m2", "assistant", "yes")
+    made(tmp_path, "one", asked, asked, answer, answer, said("m3", "user", "go"))
+    draft = read(tmp_path)["one"]
+    assert [one.source_id for one in draft.messages] == ["m1", "m2", "m3"]
+    grown.check_records(draft)
+
+
 def test_a_refused_call_is_denied(tmp_path: Path) -> None:
     made(tmp_path, "one",
          said("m2", "assistant", {"type": "tool_use", "id": "c", "name": "Execute", "input": {}}),

@@ -44,6 +44,7 @@ class Messages:
         self._calls: dict[str, tuple[PartDraft, MessageDraft]] = {}
         self._early = EarlyResults()
         self._quiet: list[int] = []
+        self._before: dict[str, Any] = {}
 
     @property
     def quiet(self) -> tuple[int, ...]:
@@ -58,6 +59,10 @@ class Messages:
 
     def _take(self, record: Record) -> None:
         data = record.data
+        if string(data.get("id")) and data == self._before:
+            self._quiet.append(record.number)  # The same message was written twice.
+            return
+        self._before = data
         at = epoch_ms(data.get("timestamp"))
         self.times += [at] if at else []
         at = at or (self.times[-1] if self.times else 0)
