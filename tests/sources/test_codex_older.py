@@ -8,7 +8,18 @@ import pytest
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.codex import CodexSource
-from tests.sources.codex_lines import DATA, Lines, extra, read, read_one, shape, thread_id, tools
+from tests.sources.codex_lines import (
+    DATA,
+    Lines,
+    extra,
+    read,
+    read_one,
+    shape,
+    spent,
+    thread_id,
+    tools,
+)
+from tests.sources.grown import check_records
 
 A = thread_id(1)
 
@@ -146,3 +157,23 @@ def test_a_type_that_is_no_text_costs_its_line_alone(tmp_path: Path) -> None:
     (unit,) = CodexSource().units(tmp_path, [])
     (draft,) = CodexSource().read(tmp_path, unit).sessions
     assert shape(draft) == [("user", "hi")]
+
+
+@pytest.mark.parametrize("start", [0, None])
+def test_a_line_that_was_written_twice_counts_once(tmp_path: Path, start: int | None) -> None:
+    lines = Lines(A, start)
+    lines.user("go")
+    lines.item("reasoning", id="rs_1", summary=[{"type": "summary_text", "text": "Hm."}])
+    lines.says("I look.")
+    lines.output(lines.call("exec_command", cmd="ls"), "a")
+    lines.usage("r1")
+    lines.says("Done.")
+    lines.event("context_compacted")
+    lines.user("go")
+    once = read_one(lines, tmp_path)
+    for place, line in list(enumerate(lines.lines)):
+        lines.lines.insert(place, line)
+        draft = read_one(lines, tmp_path)
+        assert shape(draft) == shape(once) and spent([draft]) == spent([once])
+        check_records(draft)
+        del lines.lines[place]

@@ -665,3 +665,20 @@ def test_the_sample_is_not_touched(tmp_path: Path) -> None:
     before = grown.snapshot(copy)
     grown.synced(KimiSource(), copy, tmp_path / "store.db").close()
     assert grown.snapshot(copy) == before
+
+
+def test_a_line_that_was_written_twice_counts_once(tmp_path: Path) -> None:
+    wire = Wire()
+    call(wire, {"output": "fine"})
+    wire.turn("go on", "yes")
+    once = wire.draft(tmp_path)
+    for place in range(1, len(wire.rows)):
+        rows = wire.rows.copy()
+        rows.insert(place, rows[place])
+        twice = Wire()
+        twice.rows = rows
+        draft = twice.draft(tmp_path)
+        assert told(draft.messages) == told(once.messages)
+        assert [grown.words(one) for one in draft.messages] == ["go", "", "go on", "yes"]
+        assert tokens(draft.messages) == tokens(once.messages)
+        grown.check_records(draft)
