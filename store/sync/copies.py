@@ -29,6 +29,7 @@ from store.sync.jsontext import json_text
 from store.sync.prepared import sums
 from store.sync.server_places import is_one_place, is_there
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
+from store.sync.user_overrides import said_archived_at
 from store.usage import Rollups, whole_counts
 
 _STAMPED = len("msg_") + 12
@@ -443,7 +444,8 @@ def _stored_session(
         prepared,
         path=place.path, agent=agent, workspace_root=workspace, model_json=model, metadata=metadata,
         rollups=Rollups(*totals[:7]), created_at=totals[7], updated_at=totals[8],
-        archived_at=None, parent_id=None, parent_message=None, lineage_kind=lineage.get("kind"),
+        archived_at=said_archived_at(text), parent_id=None, parent_message=None,
+        lineage_kind=lineage.get("kind"),
         messages=messages,
         message_names=[str(source["id"]) for source in sources],
         inherited={

@@ -205,6 +205,28 @@ def test_rollouts_of_codex_depend_on_the_files_alone(
     assert found.keys() <= {"unit_facts"}
 
 
+def test_an_archived_rollout_stays_archived_when_another_one_is_the_session(
+    tmp_path: Path,
+) -> None:
+    used, archived = Lines(THREAD), Lines(THREAD)
+    for rollout, way, start in ((used, "a", 0), (archived, "b", 1000)):
+        rollout.turn("first", "yes", "r")
+        rollout.at += start
+        rollout.turn(f"way {way}", f"answer {way}", f"r{way}")
+    archived.write(tmp_path, folder="archived_sessions")
+    synced(tmp_path / "late.db", tmp_path, agent="codex").close()
+    used.write(tmp_path)
+    synced(tmp_path / "late.db", tmp_path, agent="codex").close()
+    archived.turn("more", "of it", "rm")
+    archived.write(tmp_path, folder="archived_sessions")
+    for name in ("late.db", "fresh.db"):
+        with closing(synced(tmp_path / name, tmp_path, agent="codex")) as database:
+            rows = dict(database.connection.execute(
+                "SELECT parent_id IS NULL, archived_at FROM chat_sessions"
+            ).fetchall())  # fmt: skip
+        assert rows == {1: None, 0: archived.at - 100}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ten", range(6))
