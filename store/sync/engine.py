@@ -387,6 +387,10 @@ class Sync:
                 reason = Problem(path_of(job.root, job.unit), 0, done.why)
                 batch.add(job, ReadUnit([], [reason]))
                 again += self._write(batch)
+        left = sorted(pool.waiting())
+        if left and not self.stopped():
+            # No helper could be started.
+            again += self._work([jobs[number] for number in left])
         return again
 
     def _work(self, jobs: list[Job]) -> list[Job]:

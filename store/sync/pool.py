@@ -89,6 +89,8 @@ class Pool:
     ) -> Iterator[Done]:
         """Sync units in helpers, in about their order, and yield what is finished.
 
+        Where no helper can be started, the units that still wait are left to the caller.
+
         Args:
             jobs: The units.
             meanwhile: Does some of the caller's own work, and returns whether more is left. Until
@@ -101,11 +103,13 @@ class Pool:
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
             for number, job in enumerate(jobs)
         )
-        self._helpers = [self._start() for _ in range(self.settings.helpers)]
+        self._helpers = []
         busy = True
         try:
+            while len(self._helpers) < self.settings.helpers and (started := self._start()):
+                self._helpers.append(started)
             while self._waiting or any(helper.given for helper in self._helpers):
-                if self.stopped():
+                if self.stopped() or not self._helpers:
                     break
                 busy = busy and meanwhile()
                 for helper in self._helpers[: max(1, len(self._helpers) - busy)]:
@@ -128,12 +132,16 @@ class Pool:
         """Take a waiting job away, for the caller to do it."""
         self._waiting.drop(number)
 
-    def _start(self) -> _Helper:
+    def _start(self) -> _Helper | None:
+        """Return a new helper; None where no more processes, or threads, may be started."""
         settings = self.settings
         start = Start(
             self.store, settings.keep_originals, settings.excludes, settings.keep_deleted
         )
-        return _Helper(start, self._received)
+        try:
+            return _Helper(start, self._received)
+        except (OSError, RuntimeError):
+            return None
 
     def _take(self, helper: _Helper, frame: Frame | None, jobs: list[Job]) -> Iterator[Done]:
         if isinstance(frame, ReadsNow):
@@ -154,7 +162,8 @@ class Pool:
             raise StoreError("sync's helper processes end early (too little memory?)")
         self._waiting.give_back(helper, helper.given.values())
         helper.kill()
-        self._helpers[self._helpers.index(helper)] = self._start()
+        started, place = self._start(), self._helpers.index(helper)
+        self._helpers[place : place + 1] = [started] if started is not None else []
         if lost is not None:
             yield Done(lost=jobs[lost.number])
 
@@ -195,9 +204,13 @@ class _Helper:
         self.at: int | None = None
         self._not_begun: dict[int, Task] = {}
         self._received = received
-        self._say(start)
         self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        try:
+            self._say(start)
+            self._listener.start()
+        except (OSError, RuntimeError):
+            self._end_process()
+            raise
 
     def assign(self, waiting: Scheduler) -> None:
         """Assign waiting tasks to this helper until it has enough."""
@@ -232,10 +245,13 @@ class _Helper:
 
     def kill(self) -> None:
         """Kill the process; a running transaction is rolled back."""
+        self._end_process(self._listener.join)
+
+    def _end_process(self, before_close: Callable[[], None] = lambda: None) -> None:
         self._process.kill()
         self._process.wait()
         self.close_stdin()
-        self._listener.join()
+        before_close()
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,45 @@ def test_a_helper_that_is_killed_while_it_writes_costs_nothing(
     assert (summary.read, summary.new, summary.problems) == (FILES, FILES, 0)
     monkeypatch.undo()
     assert dump(database, ALL) == rows_of_one_process(target, tmp_path)
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_no_helper_can_be_started_this_process_reads_the_rest(
+    started: int,
+    target: Target,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
+        if len(processes) == started:
+            raise BlockingIOError("no more processes")
+        processes.append(subprocess.Popen([sys.executable, "-c", ""], stdin=-1, stdout=-1))
+        return processes[-1]
+
+    monkeypatch.setattr(pool, "start_program", start)
+    summary = Sync(database, Settings(helpers=2)).run([target])
+    assert (summary.read, summary.new, summary.problems) == (FILES, FILES, 0)
+    assert dump(database, ALL) == rows_of_one_process(target, tmp_path)
+
+
+def test_a_helper_without_its_thread_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
+        made.append(subprocess.Popen(["sleep", "60"], stdin=-1, stdout=-1))
+        return made[-1]
+
+    def no_thread(self: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(pool, "start_program", start)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    one = pool.Pool(Path("store.db"), Settings(helpers=1), lambda: False)
+    assert list(one.work([], lambda: False)) == []
+    assert made[0].returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
