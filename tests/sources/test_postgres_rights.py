@@ -123,7 +123,7 @@ def test_the_schema_of_the_tables_is_named(hub_server: Database) -> None:
 
 def test_tls_that_does_not_fit() -> None:
     failed = ssl.SSLCertVerificationError(1, "[SSL] failed")
-    failed.verify_message = "self-signed certificate"
+    failed.verify_code, failed.verify_message = 18, "self-signed certificate"
     assert reason(failed) == (
         "cannot be reached: its TLS certificate cannot be verified (self-signed certificate);"
         " sslrootcert names the authority to trust")  # fmt: skip

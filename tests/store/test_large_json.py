@@ -59,6 +59,7 @@ def test_escapes_where_a_window_ends(text: str, window: int) -> None:
 def test_the_collector_rests_while_many_objects_are_made() -> None:
     runs: list[Any] = []
     data = json.dumps([[number, []] for number in range(3_000)]).encode()
+    gc.enable()  # A test of the start may have left it off.
     gc.callbacks.append(lambda *run: runs.append(run))
     try:
         loads_pieces([data])

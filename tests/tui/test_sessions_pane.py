@@ -89,7 +89,7 @@ async def test_sorts_and_groups(tmp_path: Path) -> None:
         await pilot.press("b", "b")
         await settled(app, pilot)
         assert [group.name for group in pane.view.model.groups] == ["codex", "claude-code"]
-        await pilot.press("b")
+        await pilot.press("b", "b")
         await settled(app, pilot)
         assert pane.view.model.lines(2) == 2 * len(pane.view.model)
 
