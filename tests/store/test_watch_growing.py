@@ -96,6 +96,7 @@ def test_every_append_leaves_what_a_sync_of_the_file_gives(name: str, follow: Fo
     assert follow.rows["chat_parts"]
 
 
+@pytest.mark.long
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -83,6 +83,7 @@ async def test_files_and_commands_are_clean(store: Path) -> None:
         assert seen >= {"DetailsScreen", "MainScreen"}
 
 
+@pytest.mark.long
 async def test_statistics_are_clean(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TYPING_S", "RENEWED_EVERY_S", "RESTS"):
         monkeypatch.setattr(stats_model, name, 0)

@@ -7,6 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.hostile import NEVER, STEERING, controls, hostile_store
 from tests.tui.terminals import on_a_terminal
 
@@ -31,6 +33,7 @@ STEPS: tuple[tuple[bytes, bytes], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_bytes_of_every_screen(tmp_path: Path) -> None:
     store = hostile_store(tmp_path / f"s{STEERING['title']}.db")
     environment = {**os.environ, "HOME": str(tmp_path)}

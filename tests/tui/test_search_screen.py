@@ -470,6 +470,7 @@ async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None
         assert title.render_line(0).text.startswith(" Sessions  3") and line.value == ""
 
 
+@pytest.mark.long
 async def test_hostile_sessions_are_harmless_here_too(tmp_path: Path) -> None:
     path = hostile_store(tmp_path / "s.db")
     async with running(path, (170, 50)) as run:
