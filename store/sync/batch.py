@@ -275,7 +275,9 @@ def _write_unit(
                     database, job.source.kind, prepared.id, besides=[units.where(job)]
                 )
             if written.moved:
-                units.forget_elsewhere(database, job, prepared.id)
+                problems.drop_moved(
+                    database, units.forget_elsewhere(database, job, prepared.id)
+                )
             if written.new:
                 new.append(str(prepared.metadata["source"]["id"]))
         database.connection.execute("RELEASE session")

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from store.engine.database import Database
-from store.engine.server_url import Root
+from store.engine.server_url import Root, as_root
 from store.sources.base.protocol import Problem
 from store.sync.jsontext import clean
+from store.sync.roots import may_be_there
+from store.sync.units import read_again
 from store.system.clock import Clock
 
 LISTING = ""
@@ -76,13 +78,62 @@ def replace(
         "AND path = ? AND line = ? AND reason = ?",
         ((*where, *row) for row in before - after),
     )
-    now = clock()
+    now, added = clock(), after - before
     database.connection.executemany(
         "INSERT INTO source_problems(kind, root, unit, path, line, reason, seen_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((*where, *row, now) for row in after - before),
+        ((*where, *row, now) for row in added),
     )
+    if added:
+        _take_along(database, where, added)
     return len(before)
+
+
+_OTHER_ROOTS = """
+WITH RECURSIVE roots(root) AS (
+    SELECT (SELECT min(root) FROM source_problems WHERE kind = ?1)
+    UNION ALL
+    SELECT (SELECT min(p.root) FROM source_problems p WHERE p.kind = ?1 AND p.root > roots.root)
+    FROM roots WHERE root IS NOT NULL
+)
+SELECT root FROM roots WHERE root IS NOT NULL AND root <> ?2
+"""
+"""One step in the index for each root, however many problems it has."""
+
+
+def _take_along(
+    database: Database, where: tuple[str, str, str], added: set[tuple[str, int, str]]
+) -> None:
+    """Delete the same problems of roots that are gone: they were renamed to this one."""
+    kind, root, unit = where
+    for (other,) in database.connection.execute(_OTHER_ROOTS, (kind, root)).fetchall():
+        if may_be_there(as_root(other)):
+            continue
+        before = [
+            (kind, other, unit, other + path.removeprefix(root), line, reason)
+            for path, line, reason in added if path.startswith(root)
+        ]  # fmt: skip
+        deleted = database.connection.executemany(
+            "DELETE FROM source_problems WHERE (kind, root, unit, path, line, reason)"
+            " = (?, ?, ?, ?, ?, ?)",
+            before,
+        )
+        if deleted.rowcount > 0:
+            # It is read again where it comes back there.
+            read_again(database, [(kind, other, unit)])
+
+
+def drop_moved(database: Database, wheres: Iterable[tuple[str, str, str]]) -> None:
+    """Delete the problems of units whose roots are gone, as their sessions went elsewhere.
+
+    Args:
+        database: The library, in a transaction.
+        wheres: Kind, root and key of each.
+    """
+    database.connection.executemany(
+        "DELETE FROM source_problems WHERE (kind, root, unit) = (?, ?, ?)",
+        [where for where in wheres if not may_be_there(as_root(where[1]))],
+    )
 
 
 def first_seen(

@@ -203,7 +203,9 @@ def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None
     )
 
 
-def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
+def forget_elsewhere(
+    database: Database, job: Job, session_id: str
+) -> list[tuple[str, str, str]]:
     """Delete the state of other units that had a session, which has moved to this unit.
 
     Its file may return to the old place and is then read again.
@@ -212,11 +214,15 @@ def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
         database: The library, in a transaction.
         job: The unit that has the session now.
         session_id: The session.
+
+    Returns:
+        Those units.
     """
-    database.connection.execute(
-        "DELETE FROM source_units WHERE session_id = ? AND kind = ? AND (root, key) <> (?, ?)",
+    return database.connection.execute(
+        "DELETE FROM source_units WHERE session_id = ? AND kind = ? AND (root, key) <> (?, ?)"
+        " RETURNING kind, root, key",
         (session_id, *where(job)),
-    )
+    ).fetchall()
 
 
 def read_others_again(

@@ -159,6 +159,29 @@ def test_a_root_that_cannot_be_listed_is_a_problem(database: Database, root: Pat
     assert problems(database) == []
 
 
+def test_a_renamed_root_takes_its_problems_along(database: Database, tmp_path: Path) -> None:
+    old, new, other = tmp_path / "old", tmp_path / "new", tmp_path / "other"
+    for folder in (old, other):
+        with write_lines(folder, "some", 3).open("a") as file:
+            file.write("BAD\n")
+        (folder / "none.lines").write_text("")
+        (folder / "odd.broken").write_text("")
+        (folder / "exploding.lines").write_text("EXPLODE\n")
+        run(database, folder)
+    run(database, other)
+
+    def found() -> list[str]:
+        return sorted(f"{Path(one.path).relative_to(tmp_path)} {one.reason}"
+                      for one in problems(database))  # fmt: skip
+
+    before = found()
+    assert len(before) == 6
+    for source, target in ((old, new), (new, old)):
+        source.rename(target)
+        run(database, target)
+        assert found() == sorted(one.replace("old/", f"{target.name}/") for one in before)
+
+
 def test_excluded_workspaces_stay_out_until_they_are_not(database: Database, root: Path) -> None:
     write_lines(root, "secret", 3, workspace="/secret/place")
     source = LineSource()
