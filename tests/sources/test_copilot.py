@@ -176,6 +176,22 @@ def test_requests_without_an_answer_are_counted_once(tmp_path: Path, events: Eve
                                       "cache_read": 6, "cache_write": 4}  # fmt: skip
 
 
+def test_an_event_that_was_written_twice_counts_once(tmp_path: Path, events: Events) -> None:
+    events("user.message", content="go")
+    events("session.error", errorType="query", message="no")
+    events.answer("r1", "said", ("t", "view"))
+    events.used("r1")
+    events("session.info", message="noted")
+    once = read(tmp_path)
+    for place, row in list(enumerate(events.rows)):
+        write_lines(events.path, [*events.rows[:place], row, *events.rows[place:]])
+        draft = read(tmp_path)
+        assert [(m.role, words(m), len(m.parts)) for m in draft.messages] == [
+            (m.role, words(m), len(m.parts)) for m in once.messages
+        ]
+        assert tokens(draft.messages) == tokens(once.messages)
+
+
 def test_a_fork_made_by_copying_is_known_by_who_spent(tmp_path: Path, events: Events) -> None:
     events("user.message", content="one")
     events.used("r1", source=TOOLS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.sources.base.json_lines import Record
+from store.sources.base.repeats import Repeats
 from store.sources.base.values import epoch_ms, mapping, string
 
 QUIET_STARTS = (
@@ -27,6 +28,10 @@ QUIET_STARTS = (
     "model.",
 )
 """Beginnings of types that are kept as records only, unless they are handled by name."""
+
+
+REPEATED = "repeated"
+"""The type of an event that was written twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +60,19 @@ class EventReader:
         """Start before the first line."""
         self._at = 0
         self._seen: set[str] = set()
+        self._repeats = Repeats()
 
     def events(self, lines: Iterable[Record]) -> Iterator[Event]:
         """Yield the events of the next lines."""
         for line in lines:
             self._at = epoch_ms(line.data.get("timestamp")) or self._at
             name = string(line.data.get("id"))
+            agent = string(line.data.get("agentId"))
+            if self._repeats(line.data, name):
+                yield Event(line.name, REPEATED, {}, self._at, line.number, agent)
+                continue
             if name is None or name in self._seen:
                 name = line.name
             self._seen.add(name)
             kind = string(line.data.get("type")) or "unknown"
-            agent = string(line.data.get("agentId"))
             yield Event(name, kind, mapping(line.data.get("data")), self._at, line.number, agent)
