@@ -59,6 +59,19 @@ def waiting(draft: SessionDraft) -> list[str]:
     return [said(m) for m in draft.messages if "queued_at" in m.metadata]
 
 
+def test_a_note_that_was_written_twice_is_one_prompt(tmp_path: Path) -> None:
+    for place in range(3):
+        file = begin()
+        queue(file, "enqueue", "one")
+        queue(file, "remove", "one", reason="absorbed_mid_turn")
+        loose(file, "two")
+        file.lines.insert(place - 3, file.lines[place - 3])
+        queue(file, "enqueue", "last")
+        end(file)
+        draft = read_one(file, tmp_path / str(place))
+        assert prompts(draft) == ["start", "one", "two"] and waiting(draft) == ["last"]
+
+
 @pytest.mark.parametrize(
     ("folder", "prompt"),
     [("70-absorbed", "ABSORBED use port 81"), ("05-queued", "also lint please")],
