@@ -24,6 +24,9 @@ from store.demo import make_demo
 from store.engine import schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
+from store.engine.server import watching
+from store.engine.server.connection import connected
+from store.engine.server.login import Login
 from store.engine.server.watching import watch
 from store.errors import BackscrollError, Refused, StoreError
 from store.queries import sessions
@@ -106,6 +109,28 @@ def test_a_pooler_is_asked_for_changes(url: str, pooler: Callable[..., Pooler]) 
     found.close()
     database.close()
     writing.close()
+
+
+def test_a_watch_goes_on_whatever_ends_its_work(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endings: list[BaseException] = [asyncio.CancelledError(), SystemExit(), OSError("gone")]
+    asked = list[object]()
+
+    async def unsure(login: Login) -> object:
+        if endings:
+            raise endings.pop()
+        asked.append(found.trouble)
+        return await connected(login)
+
+    monkeypatch.setattr(watching, "connected", unsure)
+    monkeypatch.setattr(watching, "FIRST_PAUSE_S", 0.01)
+    database = open_target(url)
+    found = watch(database)
+    until(lambda: found.version)
+    assert asked == ["cannot be read: CancelledError"] and found.trouble is None
+    found.close()
+    database.close()
 
 
 async def test_a_pooler_that_closes_idle_connections(

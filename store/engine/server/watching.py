@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import threading
 import time
-from importlib import import_module
 from typing import Any, cast
 
 from store.engine.database import Database
@@ -75,35 +74,28 @@ class ServerWatch:
         self._thread.join(timeout=2 * CLOSE_S)
 
     def _run(self) -> None:
-        import_module("asyncpg")
-        try:
-            self._loop.run_until_complete(self._watch())
-        finally:
-            self._loop.close()
-
-    async def _watch(self) -> None:
         pause = FIRST_PAUSE_S
         while not self._closed.is_set():
-            driver = None
             try:
-                driver = await connected(login_of(self._url))
-                await self._ask(driver)
-            except Exception as error:
+                self._loop.run_until_complete(self._watch())
+            except BaseException as error:
+                # Also what is no Exception, such as a task that was cancelled: if the thread
+                # ended, what is shown would stay as it is and look as if it were fresh.
                 if self.trouble is None:
                     self.since = time.time()
                     pause = FIRST_PAUSE_S
                 self.trouble = self._url.without_secrets(reason(error))
-            finally:
-                if driver is not None:
-                    driver.terminate()
-            await self._rest(pause)
+            self._closed.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+        self._loop.close()
 
-    async def _rest(self, seconds: float) -> None:
-        """Wait, at most until the watch is closed."""
-        until = time.monotonic() + seconds
-        while not self._closed.is_set() and time.monotonic() < until:
-            await asyncio.sleep(min(seconds, CLOSE_S / 2))
+    async def _watch(self) -> None:
+        """Ask on a connection of its own until that fails or the watch is closed."""
+        driver = await connected(login_of(self._url))
+        try:
+            await self._ask(driver)
+        finally:
+            driver.terminate()
 
     async def _ask(self, driver: Any) -> None:
         """Ask until the watch is closed or the connection fails."""
