@@ -56,8 +56,8 @@ class FakeJobs:
     def start(self, work: Work, group: str) -> Any:
         self.works.append((group, work))
 
-    def set_timer(self, delay: float, callback: Callable[[], object]) -> Any:
-        self.timers.append((delay, callback))
+    def later(self, seconds: float, callback: Callable[[], object]) -> Any:
+        self.timers.append((seconds, callback))
         return FakeTimer()
 
     def report(self, error: Exception) -> None:

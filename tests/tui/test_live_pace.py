@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from store.engine import changes
 from tests.tui.live import check, live
+from tui.live import watcher as watching
 from tui.live.watcher import Pace
 
 
@@ -54,5 +57,34 @@ async def test_many_writes_are_drawn_at_once_and_then_together(
         watcher.pass_now()
         await shown.quiet()
         assert len(passes) == 2
+        await shown.see()
+        check(shown, tmp_path / "s.db")
+
+
+async def test_a_pass_that_is_all_but_due_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else none is made any more, as each later one waits for it."""
+    passes: list[int] = []
+
+    def read(db: Any, seq: int) -> Any:
+        passes.append(seq)
+        return since(db, seq)
+
+    since = changes.since
+    async with live(tmp_path / "s.db") as shown:
+        watcher = shown.app.main.watcher
+        monkeypatch.setattr(changes, "since", read)
+        watcher.passed_at, watcher.pace = 0.0, Pace(repaint_ms=50)
+        clock = iter((0.05 - 1e-9,))
+        monkeypatch.setattr(
+            watching, "time", SimpleNamespace(monotonic=lambda: next(clock, 1.0)))
+        shown.write(("new_message", 31))
+        watcher.poller.poll(file=True)
+        async with asyncio.timeout(10):
+            while not passes:
+                await asyncio.sleep(0.005)
+        monkeypatch.undo()
+        await shown.quiet()
         await shown.see()
         check(shown, tmp_path / "s.db")

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 from textual.screen import Screen
-from textual.timer import Timer
 
 from store.activity.states import OPEN_STATES
 from store.errors import StoreError
@@ -14,6 +13,7 @@ from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
 from store.system.records import NamedTuple
+from tui.kit.later import Later
 from tui.live.polling import Health
 from tui.messages import ProblemOccurred
 from tui.state.library import Library
@@ -92,12 +92,17 @@ class StoreCounter:
         self._counted: Totals | None = None
         self._active: list[ListRow] = []
         self._counted_at = 0.0
-        self._due: Timer | None = None
+        self._due: Later | None = None
 
     @property
     def lives(self) -> bool:
         """Whether a session was seen that runs or waits, so that it may have ended since."""
         return any(row.activity in OPEN_STATES for row in self._active)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a count waits for its time."""
+        return self._due is not None
 
     @property
     def running(self) -> int:
@@ -112,7 +117,7 @@ class StoreCounter:
         if pause <= 0:
             self.count_now()
         else:
-            self._due = self._screen.set_timer(pause, self.count_now)
+            self._due = Later(self._screen, pause, self.count_now)
 
     def count_now(self) -> None:
         """Count at once."""

@@ -6,12 +6,12 @@ import time
 from collections.abc import Awaitable, Callable
 
 from textual.screen import Screen
-from textual.timer import Timer
 
 from store.engine import changes
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.system.records import NamedTuple
+from tui.kit.later import Later
 from tui.live.polling import Health, Poller
 from tui.messages import ProblemOccurred
 from tui.state.library import Library
@@ -60,7 +60,7 @@ class StoreWatcher:
         self._due = self._all_moved = self._following = False
         self._owed = Moved()
         self.passed_at = 0.0
-        self.pass_due: Timer | None = None
+        self.pass_due: Later | None = None
 
     def start(self) -> None:
         """Look at the store from now on; less often while the terminal has no focus."""
@@ -123,7 +123,7 @@ class StoreWatcher:
         if pause <= 0:
             self._screen.run_worker(self._follow(), group="live", exit_on_error=False)
         else:
-            self.pass_due = self._screen.set_timer(pause, self.pass_now)
+            self.pass_due = Later(self._screen, pause, self.pass_now)
 
     def pass_now(self) -> None:
         """Show what moved, without waiting for the timer."""

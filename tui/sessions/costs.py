@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.queries.listing import ListRow
+from tui.kit.later import Later
 from tui.sessions.jobs import Jobs
 from tui.sessions.turns import Seen
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from store.stats.costs import SessionCost
 
 READ_AFTER_S = 0.4
@@ -43,7 +42,7 @@ class ListCosts:
         """
         self._path, self._seen, self._jobs = path, seen, jobs
         self._known: dict[str, tuple[int, Cost | None]] = {}
-        self._due: Timer | None = None
+        self._due: Later | None = None
         self._again = 0
 
     def fill(self, rows: Iterable[ListRow]) -> None:
@@ -55,7 +54,7 @@ class ListCosts:
         """Read after some seconds, where the screen has sessions that are not known as they are."""
         self._again = 0
         if self._due is None and self._missing():
-            self._due = self._jobs.set_timer(after, self._read)
+            self._due = self._jobs.later(after, self._read)
 
     @property
     def is_due(self) -> bool:
@@ -91,7 +90,7 @@ class ListCosts:
         self._seen.rows_changed(row.rowid for row in missing if row.id in found)
         if self._due is None and self._missing() and self._again < MOST_AGAIN:
             self._again += 1
-            self._due = self._jobs.set_timer(AGAIN_AFTER_S, self._read)
+            self._due = self._jobs.later(AGAIN_AFTER_S, self._read)
 
 
 def _costs(path: Path, session_ids: list[str]) -> dict[str, SessionCost]:

@@ -1,19 +1,20 @@
-"""What the parts of the session list need of the pane: work beside the keys, and timers."""
+"""What the parts of the session list need of the pane: work beside the keys, and pauses."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from tui.kit.later import Later
+
 if TYPE_CHECKING:
-    from textual.timer import Timer
     from textual.worker import Worker
 
 Work = Callable[[], Awaitable[None]]
 
 
 class Jobs(Protocol):
-    """Starts work and timers; the pane is one."""
+    """Starts work and pauses; the pane is one."""
 
     def start(self, work: Work, group: str) -> Worker[None]:
         """Start work on the event loop, in place of older work of its group.
@@ -24,7 +25,7 @@ class Jobs(Protocol):
         """
         ...
 
-    def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
+    def later(self, seconds: float, callback: Callable[[], object]) -> Later:
         """Call something after so many seconds."""
         ...
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from store.errors import StoreError
+from tui.kit.later import Later
 from tui.sessions.jobs import Jobs
-
-if TYPE_CHECKING:
-    from textual.timer import Timer
 
 ORDER_EVERY_S = 0.25
 """At least so long between two reads of the order."""
@@ -40,7 +37,7 @@ class LiveOrder:
             clock: Returns seconds.
         """
         self._read, self._store_exists, self._jobs, self._clock = read, store_exists, jobs, clock
-        self._due: Timer | None = None
+        self._due: Later | None = None
         self._running = self._again = False
         self._cost = self._read_at = self._moved_at = 0.0
         self._failures = 0
@@ -66,7 +63,7 @@ class LiveOrder:
             if pause <= 0:
                 self.read_now()
             else:
-                self._due = self._jobs.set_timer(pause, self._pause_over)
+                self._due = self._jobs.later(pause, self._pause_over)
 
     def _pause_over(self) -> None:
         self._due = None
@@ -101,4 +98,4 @@ class LiveOrder:
         if self._failures == REPORTED_AFTER and self._store_exists():
             self._jobs.report(error)
         if self._due is None:
-            self._due = self._jobs.set_timer(AGAIN_EVERY_S, self._pause_over)
+            self._due = self._jobs.later(AGAIN_EVERY_S, self._pause_over)

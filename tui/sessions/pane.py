@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual import on
@@ -18,6 +18,7 @@ from store.system.records import NamedTuple
 from tui.host import WayBack, host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
+from tui.kit.later import Later
 from tui.kit.masked import shown
 from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
@@ -254,6 +255,10 @@ class SessionsPane(CommandPane, Vertical):
         worker: Worker[None] = self.run_worker(
             made, group=group, exclusive=True, exit_on_error=False)
         return worker
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> Later:
+        """Call something after so many seconds."""
+        return Later(self, seconds, callback)
 
     def report(self, error: Exception) -> None:
         """Show that the list could not be read."""

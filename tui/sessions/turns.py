@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from store.engine.changes import Moved
 from store.queries.listing import ListRow
+from tui.kit.later import Later
 from tui.sessions.jobs import Jobs
 from tui.state.library import Library
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from store.queries.counting import Beginning
 
 COUNTED_AT_ONCE = 12
@@ -184,7 +183,7 @@ class TurnCounter:
         """
         self.counts = TurnCounts()
         self._library, self._seen, self._jobs = library, seen, jobs
-        self._due: Timer | None = None
+        self._due: Later | None = None
         self._written: dict[str, int] = {}
         self._counting_written = False
         self._tallies: dict[str, Tally] = {}
@@ -295,7 +294,7 @@ class TurnCounter:
     def count_soon(self, rows: Iterable[ListRow]) -> None:
         """Count in a while, where sessions were written to or some of these have no count."""
         if self._due is None and (self._written or any(row.turns is None for row in rows)):
-            self._due = self._jobs.set_timer(COUNT_EVERY_S, self.count_now)
+            self._due = self._jobs.later(COUNT_EVERY_S, self.count_now)
 
     @property
     def is_due(self) -> bool:
