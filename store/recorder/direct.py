@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from store.engine.database import Database, in_transaction
 from store.engine.transactions import is_busy, is_lost
-from store.errors import NotFound, Refused, StoreError
+from store.errors import Invalid, NotFound, Refused, StoreError
 from store.recorder import writing
 from store.recorder.backoff import Backoff
 from store.recorder.procedures import Procedure, drive
@@ -185,10 +185,10 @@ def take_line(recording: Recording, value: dict[str, Any]) -> Procedure[str]:
                 if isinstance(given, str):
                     given = user_message(given)
                 if not isinstance(given, dict):
-                    raise Refused("queue: must be a message or a text")
+                    raise Invalid("queue: must be a message or a text")
                 return recording.queue({"role": "user"} | given)
             if given is not None and not isinstance(given, str):
-                raise Refused(f"{order}: must be the id of a queued message, or null")
+                raise Invalid(f"{order}: must be the id of a queued message, or null")
             return recording.fire(given) if order == "fire" else recording.cancel(given)
     return recording.add_message(value)
 

@@ -178,13 +178,13 @@ class Recording:
             Refused: The session has a message of this id already, or it is no message.
         """
         if not isinstance(given, dict):
-            raise Refused("a message must be an object with a role and parts")
+            raise Invalid("a message must be an object with a role and parts")
         parts, metadata = given.get("parts"), given.get("metadata")
         if not isinstance(given.get("role"), str) or not isinstance(parts, list):
-            raise Refused("a message must be an object with a role and parts")
+            raise Invalid("a message must be an object with a role and parts")
         if not all(isinstance(part, dict) and isinstance(part.get("type"), str)
                    for part in parts):
-            raise Refused("a part of a message must be an object with a type")
+            raise Invalid("a part of a message must be an object with a type")
         queued = isinstance(metadata, dict) and _is_time(metadata.get("queued_at"))
         waits = given["role"] == "user" and self._streams and not queued
         if waits:
@@ -260,7 +260,7 @@ class Recording:
         """Write a message that no chunk built; the one that streams stays what it is."""
         name = given.get("id") or None
         if name is not None and not isinstance(name, str):
-            raise Refused("the id of a message must be a text")
+            raise Invalid("the id of a message must be a text")
         if name is not None:
             work = partial(lookup.by_name, session_id=self.session_id, name=name)
             if (yield Operation(work)) is not None:
