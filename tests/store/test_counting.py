@@ -326,7 +326,7 @@ class TestTwoFilesOfOneSession:
         assert [one.at for one in choices] == sorted((one.at for one in choices), reverse=True)
         assert str(path) in said and str(copy) in said and said.count(" (202") == 2
         asked = parse(f"id:{self.name(db)}", now=START)
-        listed = sessions.page(db, SessionFilter(fields=asked.conditions))
+        listed = sessions.page(db, SessionFilter(archived="include", fields=asked.conditions))
         assert [row.id for row in listed] == [one.id for one in choices]
         again = sum(1 for row in rows if sessions.resolve(db, row[0]).id == row[0])
         assert again == 2

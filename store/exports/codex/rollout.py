@@ -79,8 +79,18 @@ def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
     if said:
         meta = _meta(reading.session, reading.export_id, folder, now)
         lines.append(_line(now, "session_meta", meta))
-    lines += [_line(each.at, kind, payload) for each in said for kind, payload in each.lines]
+    lines += _lines(said)
     return CodexFile(reading.export_id, folder, lines, prompt, now)
+
+
+def _lines(said: list[_Said]) -> Iterator[str]:
+    """Yield the lines of messages; one that repeats the one before it gets a time of its own."""
+    at, before = 0, None
+    for message in said:
+        for each in message.lines:
+            at = max(message.at, at + 1) if each == before else message.at
+            before = each
+            yield _line(at, *each)
 
 
 def _line(at: int, kind: str, payload: dict[str, Any]) -> str:
