@@ -71,6 +71,7 @@ def test_any_place_of_a_zip_is_read_without_what_is_before(tmp_path: Path, store
         assert archive.read("a", start, 70_000) == body[start : start + 70_000]
 
 
+@pytest.mark.long
 def test_a_bomb_is_a_problem(tmp_path: Path) -> None:
     zipped(tmp_path / "x.zip", {"conversations.json": b"[" + b" " * (70 << 20)})
     (problem,) = problems_of(tmp_path / "x.zip")

@@ -123,6 +123,7 @@ def test_appends_cut_anywhere_come_to_the_same(
     shutil.rmtree(follow.folder)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_files_that_are_cut_rewritten_and_replaced_are_read_as_in_any_sync(

@@ -107,6 +107,7 @@ async def test_keys_behind_the_search_of_the_inspector_go_on_in_it(tmp_path: Pat
         assert not run.told
 
 
+@pytest.mark.long
 async def test_keys_behind_a_dialog_are_for_what_it_leaves(tmp_path: Path) -> None:
     path = greek(tmp_path)
     async with running(path) as run:

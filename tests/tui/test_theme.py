@@ -50,6 +50,7 @@ def pairs_of(widget: Widget) -> Iterator[tuple[str, str, str]]:
             yield name, style.color.name, style.bgcolor.name
 
 
+@pytest.mark.long
 async def test_selected_text_is_readable_in_every_theme(tmp_path: Path) -> None:
     said = [Said("user", [text("one two three")]), Said("assistant", [text("four five six")])]
     app = browser(make_store(tmp_path / "s.db", said))

@@ -112,6 +112,7 @@ def words_of(texts: Texts, seed: int, count: int) -> Iterator[str]:
         yield word[start : start + chosen.choice((3, 5, 9, 20))]
 
 
+@pytest.mark.long
 def test_finds_every_part_that_holds_a_word(store: tuple[Database, Index, Texts]) -> None:
     db, index, texts = store
     plain = {key: [fold(text) for text in several] for key, several in texts.items()}
