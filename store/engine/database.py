@@ -211,7 +211,8 @@ def open_database(path: str | Path, *, create: bool = False, write: bool = True)
     Raises:
         StoreError: The file is missing or not a store; the message says which and what to do.
     """
-    path = os.path.join(os.getcwd(), path)
+    if not os.path.isabs(path := os.fspath(path)):
+        path = os.path.join(os.getcwd(), path)
     if path in SERVERS:
         return SERVERS[path](create=create, write=write)
     try:

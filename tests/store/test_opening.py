@@ -324,3 +324,14 @@ def test_no_wal_is_left_where_the_writer_closes_while_the_file_is_opened(
     database.close()
     assert listing(folder) == {"host.db": (len(content), stamp)}
     assert path.read_bytes() == content
+
+
+def test_a_store_is_opened_from_a_folder_that_is_gone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = own(folder / "s.db")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    open_database(path, write=False).close()
