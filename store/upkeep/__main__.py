@@ -50,7 +50,7 @@ DAILY_EVERY_S = 600.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Keep the files up to date until told to stop; return the exit code."""
     guard_streams()
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     if options.nice and hasattr(os, "nice"):
         os.nice(options.nice)
     stop = Stop()
@@ -126,7 +126,7 @@ def _trim(store: Path, bounds: Bounds) -> None:
             trim_if_due(database, bounds)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m store.upkeep", description=__doc__)
     parser.add_argument("store", type=Path, nargs="?", help="the store's file")
     parser.add_argument(
@@ -137,7 +137,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="end when standard input closes"
     )
-    return parser
+    options = parser.parse_args(arguments)
+    if options.store is None and not options.url_from_stdin:
+        parser.error("the following arguments are required: store")
+    return options
 
 
 if __name__ == "__main__":
