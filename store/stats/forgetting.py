@@ -62,8 +62,8 @@ def forgotten_elsewhere(database: Database) -> list[str]:
     if database.server is None or database.form.name != "own":
         return []
     rows = database.connection.execute(
-        "SELECT session_id FROM forgotten_sessions WHERE session_id NOT IN"
-        " (SELECT id FROM chat_sessions)").fetchall()
+        "SELECT f.session_id FROM forgotten_sessions f WHERE NOT EXISTS"
+        " (SELECT 1 FROM chat_sessions s WHERE s.id = f.session_id)").fetchall()
     return [session_id for (session_id,) in rows]
 
 
