@@ -122,7 +122,7 @@ def _permissions(patient: Patient) -> Iterator[Finding]:
                                  for one in _NEEDED.split(", ")),
         *[table] * len(_NEEDED.split(", "))) if not has]
     contract = {_connection(patient).schemas[name] for name in REQUIRED_COLUMNS}
-    ((role, standby),) = patient.rows("SELECT current_user, pg_is_in_recovery()")
+    ((role, standby),) = patient.rows("SELECT quote_ident(current_user), pg_is_in_recovery()")
     if standby:
         yield Finding("permissions", "it is a standby server, which can only be read",
                       "name the primary server to change anything", is_note=True)
