@@ -8,10 +8,10 @@ are, with their storage class and bytes; nothing goes through a JSON function.
 
 from __future__ import annotations
 
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
 
+from store.engine.connection import Connection
 from store.engine.schema import REQUIRED_COLUMNS, statements
 from store.engine.transactions import transaction
 
@@ -19,7 +19,7 @@ VERSION = 1
 """Of the log's format, stored in ``event_log``; a newer one is not read."""
 
 
-class EventTables(Protocol):
+class EventTables(ABC):
     """The tables and triggers of a store's event log, on either engine.
 
     Attributes:
@@ -30,6 +30,11 @@ class EventTables(Protocol):
     part_key: str
     first_key: int | str
 
+    def __init__(self, connection: Connection) -> None:
+        """Take the store's connection."""
+        self._connection = connection
+
+    @abstractmethod
     def stored(self, expression: str, column: str) -> str:
         """Return the SQL of a value as an event stores it.
 
@@ -38,32 +43,73 @@ class EventTables(Protocol):
             column: Its column in one of the three tables.
         """
 
+    @abstractmethod
     def has(self, table: str) -> bool:
         """Return whether ``events`` or ``event_log`` is there."""
 
-    def is_forbidden(self) -> bool:
-        """Return whether there is a log that may not be read."""
+    def forbidden_schema(self) -> str | None:
+        """Return the schema, for SQL, of a log that may not be read; None if it may, or is none."""
+        return None
 
+    @abstractmethod
     def create(self) -> None:
         """Create the tables that are missing."""
 
     def missing(self) -> list[str]:
         """Return the triggers that are missing, switched off, or not of the present text."""
+        there = self._there()
+        return [name for name, text in self._wanted().items() if there.get(name) != text]
 
+    @abstractmethod
     def put(self) -> None:
         """Create the triggers anew."""
 
+    @abstractmethod
     def drop(self) -> None:
         """Drop the triggers, whatever version of Backscroll made them."""
 
+    @abstractmethod
     def drop_tables(self) -> None:
         """Drop the tables with all events."""
 
     def renew(self) -> bool:
         """Give a log whose triggers are all there their present text; return whether they had not.
 
-        Where one is missing, changes may be, too: that is for the doctor.
+        Where one is missing, changes may be, too: that is for the doctor. On a server only the
+        owner of the functions renews them; others' changes are logged as they were.
+
+        Raises:
+            sqlite3.Error: The store is locked or full.
         """
+        if not self.has("event_log") or not self._is_old():
+            return False
+        with transaction(self._connection):
+            if is_old := self._is_old():
+                self._put_texts()
+        return is_old
+
+    def _is_old(self) -> bool:
+        state = self._connection.execute("SELECT is_on, version FROM event_log").fetchone()
+        if state != (1, VERSION):
+            return False
+        there, wanted = self._there(), self._wanted()
+        return there != wanted and there.keys() >= wanted.keys() and self._may_renew()
+
+    def _may_renew(self) -> bool:
+        return True
+
+    def _put_texts(self) -> None:
+        """Give the triggers their present text."""
+        self.put()
+
+    @abstractmethod
+    def _wanted(self) -> dict[str, str]:
+        """Return the text of each trigger, by name."""
+
+    @abstractmethod
+    def _there(self) -> dict[str, str]:
+        """Return the text of the triggers that are there and switched on, by name."""
+
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS event_log (
@@ -319,15 +365,11 @@ def triggers() -> Iterator[tuple[str, str]]:
                 f"CREATE TRIGGER {name} AFTER {action} ON {table} {condition} BEGIN {body} END")
 
 
-class FileEvents:
-    """Fulfils ``EventTables`` for a library file."""
+class FileEvents(EventTables):
+    """The event log of a library file."""
 
-    part_key: str = "rowid"
-    first_key: int | str = -(1 << 63)
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Take the library's connection."""
-        self._connection = connection
+    part_key = "rowid"
+    first_key = -(1 << 63)
 
     def stored(self, expression: str, column: str) -> str:
         """Return the SQL of a value as an event stores it: as it is.
@@ -344,24 +386,15 @@ class FileEvents:
             "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
         ).fetchone() is not None
 
-    def is_forbidden(self) -> bool:
-        """Return whether there is a log that may not be read: never in a file that is open."""
-        return False
-
     def create(self) -> None:
         """Create the tables that are missing."""
         for statement in statements(TABLES):
             self._connection.execute(statement)
 
-    def missing(self) -> list[str]:
-        """Return the triggers that are missing, or not of the present text."""
-        there = self._there()
-        return [name for name, text in triggers() if there.get(name) != text]
-
     def put(self) -> None:
         """Create the triggers anew."""
         self.drop()
-        for _, text in triggers():
+        for text in self._wanted().values():
             self._connection.execute(text)
 
     def drop(self) -> None:
@@ -374,27 +407,10 @@ class FileEvents:
         for table in ("events", "event_log"):
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def renew(self) -> bool:
-        """Give a log whose triggers are all there their present text; return whether they had not.
-
-        Raises:
-            sqlite3.Error: The file is locked or full.
-        """
-        if not self.has("event_log") or not self._is_old():
-            return False
-        with transaction(self._connection):
-            if is_old := self._is_old():
-                self.put()
-        return is_old
-
-    def _is_old(self) -> bool:
-        state = self._connection.execute("SELECT is_on, version FROM event_log").fetchone()
-        if state != (1, VERSION):
-            return False
-        there, wanted = self._there(), dict(triggers())
-        return there != wanted and there.keys() >= wanted.keys()
+    def _wanted(self) -> dict[str, str]:
+        return dict(triggers())
 
     def _there(self) -> dict[str, str]:
         return dict(self._connection.execute(
             "SELECT name, sql FROM sqlite_master"
-            " WHERE type = 'trigger' AND name GLOB 'event_log_*'"))
+            " WHERE type = 'trigger' AND name GLOB 'event_log_*'").fetchall())

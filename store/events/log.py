@@ -84,10 +84,11 @@ def require_own(db: Database) -> None:
         raise Refused(
             f"{db.name} belongs to another program, and Backscroll adds nothing to it: only a"
             " library can have an event log")
-    if db.server is not None and tables_of(db).is_forbidden():
+    schema = tables_of(db).forbidden_schema()
+    if schema is not None:
         raise Refused(
             f"the role of {db.name} may not read the event log; its owner grants that with"
-            " `GRANT SELECT ON ALL TABLES IN SCHEMA backscroll` (docs/teams.md)")
+            f" `GRANT SELECT ON ALL TABLES IN SCHEMA {schema}` (docs/teams.md)")
 
 
 def require_events(db: Database) -> LogState:

@@ -9,14 +9,15 @@ for each other. JSON is stored as its text, that of parts as bytes, which grow.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from store.engine.event_log import (
     KEYS,
     SESSION_KIND,
     TABLES,
     TAIL,
-    VERSION,
     WORDS,
+    EventTables,
     bit_of,
     keys_of,
     quoted,
@@ -26,7 +27,6 @@ from store.engine.event_log import (
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
-from store.engine.transactions import transaction
 
 _LOCK = 0x42534556
 """Key of the advisory lock of who adds events, to the end of the transaction."""
@@ -143,7 +143,7 @@ def _updated(table: str, events: str) -> str:
             f" {_insert(events, keys['stream_id'], _KINDS[table], columns)} END IF;")
 
 
-def _function(table: str, names: dict[str, str]) -> str:
+def _function(table: str, names: Mapping[str, str]) -> str:
     """Return the body of the function of a table's triggers.
 
     Args:
@@ -186,16 +186,17 @@ END
     return body.replace("@log@", names["event_log"])
 
 
-class ServerEvents:
-    """Fulfils ``store.engine.event_log.EventTables`` for a store on a server."""
+class ServerEvents(EventTables):
+    """The event log of a store on a server, whose connection knows the schemas of its tables."""
 
-    part_key: str = "id"
-    first_key: int | str = ""
+    part_key = "id"
+    first_key = ""
+    _connection: ServerConnection
 
     def __init__(self, connection: ServerConnection) -> None:
-        """Take the store's connection, which knows the schemas of its tables."""
-        self._connection = connection
-        self._names = dict(connection.schemas)
+        """Take the store's connection."""
+        super().__init__(connection)
+        self._names = connection.schemas
         self._side = self._names["events"].rpartition(".")[0]
 
     def stored(self, expression: str, column: str) -> str:
@@ -214,12 +215,13 @@ class ServerEvents:
             (self._names[table],)).fetchone()
         return bool(there)
 
-    def is_forbidden(self) -> bool:
-        """Return whether there is a log that may not be read."""
+    def forbidden_schema(self) -> str | None:
+        """Return the schema, for SQL, of a log that may not be read; None if it may, or is none."""
         (there,) = self._connection.execute(
             "SELECT to_regclass(CAST(? AS text)) IS NOT NULL", (self._names["event_log"],)
         ).fetchone()
-        return bool(there) and not (self.has("event_log") and self.has("events"))
+        is_forbidden = there and not (self.has("event_log") and self.has("events"))
+        return self._side if is_forbidden else None
 
     def create(self) -> None:
         """Create the tables that are missing."""
@@ -230,15 +232,10 @@ class ServerEvents:
                       lambda found: f"{found[1]} {self._names[found[2]]}", text)
         self._connection.script(f"SET LOCAL lock_timeout = '{_LOCK_S}s'; {text}")
 
-    def missing(self) -> list[str]:
-        """Return the triggers that are missing, switched off, or not of the present text."""
-        there = self._there()
-        return [name for name, text in self._triggers() if there.get(name) != text]
-
     def put(self) -> None:
         """Create the functions and the triggers anew."""
         self.drop()
-        self._put_functions()
+        self._put_texts()
         for table, word in WORDS.items():
             of = f"EXECUTE FUNCTION {self._side}.event_log_{word}()"
             self._connection.script(
@@ -248,7 +245,7 @@ class ServerEvents:
                 " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE"
                 f" ON {self._names[table]} FOR EACH STATEMENT {of}")
 
-    def _put_functions(self) -> None:
+    def _put_texts(self) -> None:
         for table, word in WORDS.items():
             # Whoever may write a row writes its event, be the log's tables theirs or not.
             self._connection.script(
@@ -269,25 +266,8 @@ class ServerEvents:
         for table in ("events", "event_log"):
             self._connection.script(f"DROP TABLE IF EXISTS {self._names[table]}")
 
-    def renew(self) -> bool:
-        """Give a log whose triggers are all there their present text; return whether they had not.
-
-        Only the owner of the functions does; others' changes are logged as they were.
-        """
-        if not self.has("event_log") or not self._is_old():
-            return False
-        with transaction(self._connection):
-            if is_old := self._is_old():
-                self._put_functions()
-        return is_old
-
-    def _is_old(self) -> bool:
-        state = self._connection.execute("SELECT is_on, version FROM event_log").fetchone()
-        if state != (1, VERSION):
-            return False
-        there, wanted = self._there(), dict(self._triggers())
-        if there == wanted or not there.keys() >= wanted.keys():
-            return False
+    def _may_renew(self) -> bool:
+        """Return whether all functions are this role's, which only their owner replaces."""
         (others,) = self._connection.execute(
             "SELECT count(*) FROM pg_catalog.pg_proc p"
             " WHERE p.pronamespace = to_regnamespace(CAST(? AS text))"
@@ -295,11 +275,11 @@ class ServerEvents:
             " AND NOT pg_has_role(p.proowner, 'USAGE')", (self._side,)).fetchone()
         return not others
 
-    def _triggers(self) -> list[tuple[str, str]]:
-        """Return the name of each trigger, and the body of its function."""
+    def _wanted(self) -> dict[str, str]:
+        """Return the body of the function of each trigger, by the trigger's name."""
         bodies = {word: _function(table, self._names) for table, word in WORDS.items()}
-        return [(f"event_log_{word}{ending}", body)
-                for word, body in bodies.items() for ending in ("", "_begun")]
+        return {f"event_log_{word}{ending}": body
+                for word, body in bodies.items() for ending in ("", "_begun")}
 
     def _there(self) -> dict[str, str]:
         """Return the triggers that are there and switched on, with their functions' bodies."""
