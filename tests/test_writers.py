@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for name in ("store", "tui") for path in (ROOT / name).rglob("*.py"))
 SAFE_MAKERS = {"store/system/streams.py": {"Painted"}, "tui/kit/text_line.py": {"Input"}}
 """Who may make what others only get from them."""
-FRAMES = {"store/sync/helper.py", "store/sync/by_turns.py"}
+FRAMES = {"store/sync/child.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
 DESCRIPTORS = {"store/system/stopping.py", "tui/start/hangup.py", "tui/start/stopped.py",
                "store/exports/bulk.py", "tui/terminal/driver.py"}

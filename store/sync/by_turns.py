@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import signal
-import sys
-import threading
 from collections.abc import Collection, Iterator
 from typing import IO
 
@@ -20,6 +17,7 @@ from store.errors import StoreError
 from store.sources import registry
 from store.sources.base.protocol import Place, Step
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
+from store.sync.child import Child, pipes_to_parent
 from store.sync.frames import Frame, Start, StepRead, StepWritten, Task, receive, send
 from store.sync.library import connect_library
 from store.sync.locking import write_turn
@@ -27,11 +25,9 @@ from store.sync.long_units import LongUnit
 from store.sync.reading import ReadUnit, leave_out
 from store.sync.settings import Settings
 from store.sync.units import Job
-from store.system.children import child_environment
 from store.system.clock import system_clock
 from store.system.collection import paused_collection
-from store.system.programs import PIPE, CommandLine
-from store.system.programs import start as start_program
+from store.system.programs import CommandLine
 
 COMMAND = CommandLine.python("store.sync.by_turns")
 WAIT_S = 0.0
@@ -139,7 +135,7 @@ class _Passed:
         return not self._hashes.isdisjoint(map(hash, names))
 
 
-class OtherProcess:
+class OtherProcess(Child):
     """The other process while it runs; it is killed with the block."""
 
     def __init__(self, unit: LongUnit, settings: Settings) -> None:
@@ -150,16 +146,14 @@ class OtherProcess:
             settings: How to sync.
         """
         job = unit.job
-        self._process = start_program(
-            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE, apart=True
-        )
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._is_ready: bool | None = None
         keep, deleted = settings.keep_originals, settings.keep_deleted
-        self.send(Start(unit.database.path, keep, settings.excludes, deleted))
-        self.send(Task(0, job.source.kind, job.root, job.unit, None, job.attempts))
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        super().__init__(
+            COMMAND, self._frames.put,
+            Start(unit.database.path, keep, settings.excludes, deleted),
+            Task(0, job.source.kind, job.root, job.unit, None, job.attempts),
+        )  # fmt: skip
 
     def __enter__(self) -> OtherProcess:
         """Return this."""
@@ -169,23 +163,12 @@ class OtherProcess:
         """Kill the process."""
         self.close()
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
     def is_ready(self) -> bool:
         """Return whether it can take a step."""
         if self._is_ready is None:
             with contextlib.suppress(queue.Empty):
                 self._is_ready = self._frames.get(timeout=WAIT_S) is not None
         return bool(self._is_ready)
-
-    def send(self, frame: Frame) -> None:
-        """Send a frame; that it has ended is noticed by ``receive``."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            send(self._process.stdin, frame)
 
     def receive(self) -> Frame | None:
         """Return its next frame; None once it has ended."""
@@ -194,28 +177,12 @@ class OtherProcess:
     def close(self) -> None:
         """Kill it; a running transaction is rolled back."""
         self._is_ready = False
-        self._process.kill()
-        self._process.wait()
-        self._listener.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        while (frame := receive(self._process.stdout)) is not None:
-            self._frames.put(frame)
-        self._frames.put(None)
+        self.kill()
 
 
 def main() -> None:
     """Read and write steps of the unit that stdin names, until stdin closes."""
-    # The parent decides how to end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr
+    questions, answers = pipes_to_parent()
     start, task = receive(questions), receive(questions)
     if not isinstance(start, Start) or not isinstance(task, Task):
         return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from store.errors import StoreError
 from store.sources import registry
 from store.sources.base.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, MOST_BYTES, Batch, write_batch
+from store.sync.child import pipes_to_parent
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.library import connect_library
 from store.sync.locking import write_turn
@@ -114,11 +114,7 @@ class Helper:
 
 def main() -> None:
     """Run the tasks from stdin and send the results to stdout."""
-    # The parent decides how to end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr
+    questions, answers = pipes_to_parent()
     start = receive(questions)
     if not isinstance(start, Start):
         return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import TYPE_CHECKING
 from store.errors import StoreError
 from store.sources import registry
 from store.sync.batch import Outcome
-from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
+from store.sync.child import Child
+from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote
 from store.sync.scheduling import Scheduler
 from store.sync.settings import BULK_UNITS
 from store.sync.units import Job
-from store.system.children import child_environment
-from store.system.programs import PIPE, CommandLine, TooSlow
-from store.system.programs import start as start_program
+from store.system.programs import CommandLine, TooSlow
 
 if TYPE_CHECKING:
     from store.sync.settings import Settings
@@ -186,8 +184,8 @@ def _done(helper: _Helper, frame: Wrote, jobs: list[Job]) -> Done:
     return Done([jobs[number] for number in frame.numbers], frame.outcome)
 
 
-class _Helper:
-    """A child process and the thread that reads its output.
+class _Helper(Child):
+    """A helper process.
 
     Attributes:
         given: Assigned tasks that are not written yet, by number, in order.
@@ -197,27 +195,17 @@ class _Helper:
     def __init__(
         self, start: Start, received: queue.SimpleQueue[tuple[_Helper, Frame | None]]
     ) -> None:
-        self._process = start_program(
-            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE, apart=True
-        )
         self.given: dict[int, Task] = {}
         self.at: int | None = None
         self._not_begun: dict[int, Task] = {}
-        self._received = received
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        try:
-            self._say(start)
-            self._listener.start()
-        except (OSError, RuntimeError):
-            self._end_process()
-            raise
+        super().__init__(COMMAND, lambda frame: received.put((self, frame)), start)
 
     def assign(self, waiting: Scheduler) -> None:
         """Assign waiting tasks to this helper until it has enough."""
         while waiting and sum(t.unit.size for t in self._not_begun.values()) < ASSIGNED_BYTES:
             task = waiting.next(self)
             self.given[task.number] = self._not_begun[task.number] = task
-            self._say(task)
+            self.send(task)
 
     def reads(self, number: int | None) -> None:
         """Note the task that it reads now."""
@@ -225,39 +213,8 @@ class _Helper:
         if number is not None:
             self._not_begun.pop(number, None)
 
-    def _say(self, frame: Frame) -> None:
-        """Send a frame; a helper that is gone is noticed by the end of its stdout."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            send(self._process.stdin, frame)
-
-    def close_stdin(self) -> None:
-        """Close the helper's stdin, which ends it after its running transaction."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-
     def wait(self) -> None:
         """Wait until the helper has ended and all its frames are received."""
         with contextlib.suppress(TooSlow):
             self._process.wait(STOP_PATIENCE_S)
         self.kill()
-
-    def kill(self) -> None:
-        """Kill the process; a running transaction is rolled back."""
-        self._end_process(self._listener.join)
-
-    def _end_process(self, before_close: Callable[[], None] = lambda: None) -> None:
-        self._process.kill()
-        self._process.wait()
-        self.close_stdin()
-        before_close()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        frame: Frame | None = None
-        while (frame := receive(self._process.stdout)) is not None:
-            self._received.put((self, frame))
-        self._received.put((self, None))

@@ -16,7 +16,7 @@ import pytest
 from store.engine.database import open_database
 from store.sources.base import steps
 from store.sources.claude_code import ClaudeCodeSource
-from store.sync import by_turns, long_units
+from store.sync import by_turns, child, long_units
 from store.sync.engine import Sync
 from store.sync.frames import Frame, Start, StepWritten, Task, send
 from store.sync.reading_states import HASH_BYTES
@@ -153,7 +153,7 @@ def test_where_no_process_can_be_started_this_one_reads_it(
 
     root, here = home(nothing)
     by_two(monkeypatch, OTHER)
-    monkeypatch.setattr(by_turns, "start_program", start)
+    monkeypatch.setattr(child, "start_program", start)
     assert rows(root, tmp_path / "alone.db", helpers=1) == here
 
 

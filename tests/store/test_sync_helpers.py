@@ -16,7 +16,7 @@ import pytest
 from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.sources import registry
-from store.sync import pool
+from store.sync import child, pool
 from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.roots import units_of
@@ -167,7 +167,7 @@ def test_where_no_helper_can_be_started_this_process_reads_the_rest(
         processes.append(subprocess.Popen([sys.executable, "-c", ""], stdin=-1, stdout=-1))
         return processes[-1]
 
-    monkeypatch.setattr(pool, "start_program", start)
+    monkeypatch.setattr(child, "start_program", start)
     summary = Sync(database, Settings(helpers=2)).run([target])
     assert (summary.read, summary.new, summary.problems) == (FILES, FILES, 0)
     assert dump(database, ALL) == rows_of_one_process(target, tmp_path)
@@ -183,7 +183,7 @@ def test_a_helper_without_its_thread_leaves_no_process(monkeypatch: pytest.Monke
     def no_thread(self: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(pool, "start_program", start)
+    monkeypatch.setattr(child, "start_program", start)
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     one = pool.Pool(Path("store.db"), Settings(helpers=1), lambda: False)
     assert list(one.work([], lambda: False)) == []
