@@ -23,12 +23,6 @@ from tests.store.talks import Talk
 from tui.cli import main
 
 
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-
-
 @pytest.fixture
 def url(postgres: Server) -> str:
     return new_server_store(postgres)

@@ -36,8 +36,6 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
-    for name in ("CONFIG", "DATA", "CACHE", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.setattr(pool, "BULK_BYTES", 0)
     folder = tmp_path / "claude"
     folder.mkdir()

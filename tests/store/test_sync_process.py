@@ -35,9 +35,7 @@ PATIENCE_S = 120
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CONFIG", "DATA", "CACHE", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "claude"
     folder.mkdir()
     claude_corpus.make(folder, files=9, rows=30)
