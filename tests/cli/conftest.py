@@ -44,6 +44,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def configure(home: Path, text: str) -> Path:
+    """Write the config file of a home folder, and return its path."""
+    path = home / ".config" / "backscroll" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: str | Path) -> Result:

@@ -18,7 +18,7 @@ from store.engine.database import open_database
 from store.engine.opening import open_target
 from store.engine.server.connection import ServerConnection
 from store.events.rebuilding import differing
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 from tests.cli.stdin import answering
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
@@ -177,9 +177,7 @@ def test_old_events_are_cut(run: Run, small: Path, home: Path) -> None:
     for number in range(8):
         run("rename", "weekly-review", f"title {number}")
     assert "[events]" in run("events", "--trim").err
-    config = home / ".config" / "backscroll"
-    config.mkdir(parents=True)
-    config.joinpath("config.toml").write_text("[events]\nmax_mb = 1\nkeep_days = 1\n")
+    configure(home, "[events]\nmax_mb = 1\nkeep_days = 1\n")
     connection = sqlite3.connect(small, isolation_level=None)
     connection.execute("UPDATE events SET at = 1")
     connection.close()

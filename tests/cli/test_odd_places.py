@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 from tests.sources.samples import DATA
 
 NAMED = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR",
@@ -78,8 +78,6 @@ def test_a_configuration_of_an_agent(run: Run, home: Path, text: str) -> None:
 
 
 def test_settings_with_a_nul(run: Run, home: Path) -> None:
-    config = home / ".config" / "backscroll" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text('[sources]\nexcluded_workspaces = ["\\u0000"]\n'
-                      '[sources.paths]\nclaude-code = ["\\u0000"]\n')  # fmt: skip
+    configure(home, '[sources]\nexcluded_workspaces = ["\\u0000"]\n'
+                    '[sources.paths]\nclaude-code = ["\\u0000"]\n')  # fmt: skip
     assert run("sources").code == run("sync").code == run("sessions").code == 0

@@ -3,14 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.conftest import Run
-
-
-def configure(home: Path, text: str) -> Path:
-    path = home / ".config" / "backscroll" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(text, encoding="utf-8")
-    return path
+from tests.cli.conftest import Run, configure
 
 
 def kept(home: Path) -> Path:

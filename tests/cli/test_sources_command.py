@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 
 
 def test_says_where_was_looked(run: Run, home: Path) -> None:
@@ -54,9 +54,7 @@ def test_lists_the_rest_under_all(run: Run, claude_home: Path) -> None:
 def test_lists_what_was_named_or_was_there(run: Run, claude_home: Path, home: Path) -> None:
     run("sync")
     claude_home.rename(home / "moved")
-    config = home / ".config" / "backscroll" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(f'[sources.paths]\nopenai-agents = ["{home / "named"}"]\n')
+    configure(home, f'[sources.paths]\nopenai-agents = ["{home / "named"}"]\n')
     listed = {place["path"]: place for place in run("sources", "--json").json}
     assert listed.keys() == {str(claude_home), str(home / "named")}
     assert listed[str(claude_home)]["sessions"] == 1 and not listed[str(home / "named")]["found"]

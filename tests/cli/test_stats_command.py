@@ -20,7 +20,7 @@ from store.stats.__main__ import main as keep_statistics
 from store.stats.figures import Figures
 from store.stats.statistics import DIMENSIONS
 from store.stats.windows import FIVE_HOURS_MS, WEEK_MS, Window
-from tests.cli.conftest import Result, Run
+from tests.cli.conftest import Result, Run, configure
 from tests.store.talks import START, Talk, make_store
 from tests.tui.terminals import on_a_terminal
 from tui.cli import main, stats
@@ -175,10 +175,8 @@ def test_spans_and_queries(run: Run, talk: Talk) -> None:
 
 
 def test_days_and_months_of_the_configuration(run: Run, talk: Talk, home: Path) -> None:
-    path = home / ".config" / "backscroll" / "config.toml"
-    path.parent.mkdir(parents=True)
     # The first two answers are at 22:13 UTC on 14 November, the third three days later.
-    path.write_text('[stats]\nzone = "Asia/Tokyo"\nmonth_starts = 16\n')
+    configure(home, '[stats]\nzone = "Asia/Tokyo"\nmonth_starts = 16\n')
     value = run("stats", "--by", "day", "--json").json
     assert [row["group"] for row in value["groups"]] == ["2023-11-15", "2023-11-18"]
     assert value["zone"] == "Asia/Tokyo"
@@ -239,9 +237,7 @@ def test_windows(
         ("claude-code", "week", False), ("codex", "5 hours", True), ("codex", "week", False)]
     assert found[1]["used_percent"] == 62.4 and found[1]["spent"]["answers"] == 2
     assert found[1]["usd_per_hour"] is None and found[0]["usd_per_hour"] > 0
-    path = home / ".config" / "backscroll" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text('[stats]\nzone = "Asia/Tokyo"\n')
+    configure(home, '[stats]\nzone = "Asia/Tokyo"\n')
     out = at(now, run, monkeypatch, "--windows").out
     ends = datetime.fromtimestamp(talk.now / 1000 + 3599, ZoneInfo("Asia/Tokyo"))
     assert f"until {ends:%Y-%m-%d %H:%M}, 58m left (as its server said at" in out

@@ -11,7 +11,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.sync.engine import Sync
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 from tests.counted.answers import ANY_MODEL, BUCKETS, Counted, Sum, day_in, summed
 from tests.counted.sets import MIRRORED, SETS, UNANSWERED, UNTIMED, counted_in
 from tests.sources.samples import Sample
@@ -22,9 +22,7 @@ ZONE = "Pacific/Kiritimati"
 
 @pytest.fixture
 def library(home: Path) -> Path:
-    path = home / ".config" / "backscroll" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(f'[stats]\nzone = "{ZONE}"\n')
+    configure(home, f'[stats]\nzone = "{ZONE}"\n')
     return home.parent / "library.db"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from store.demo import make_demo
 from store.engine.opening import open_target
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
 
@@ -67,9 +67,7 @@ def test_sync_brings_sessions_to_the_server(
     run: Run, claude_home: Path, postgres: Server, home: Path
 ) -> None:
     url = new_server_store(postgres)
-    config = home / ".config" / "backscroll" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[team]\nowner = "Ada"\n')
+    configure(home, '[team]\nowner = "Ada"\n')
     result = run("sync", "--store", url, "--json")
     assert result.code == 0
     assert (result.json["new"], result.json["shared"]["new"]) == (1, 1)
@@ -91,9 +89,7 @@ def test_masks_go_before_what_is_sent_unless_that_is_asked_for(
     run: Run, claude_home: Path, postgres: Server, home: Path
 ) -> None:
     url = new_server_store(postgres)
-    config = home / ".config" / "backscroll" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[masks.rules]\nours = "readme"\n')
+    configure(home, '[masks.rules]\nours = "readme"\n')
 
     def sent() -> str:
         with contextlib.closing(open_target(url)) as there:
@@ -111,9 +107,7 @@ def test_a_mistake_in_the_masks_keeps_everything_here(
     run: Run, claude_home: Path, postgres: Server, home: Path
 ) -> None:
     url = new_server_store(postgres)
-    config = home / ".config" / "backscroll" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[masks.rules]\nours = "("\n')
+    configure(home, '[masks.rules]\nours = "("\n')
     result = run("sync", "--store", url)
     assert result.code == 1 and "Mend the config" in result.err
     with contextlib.closing(open_target(url)) as there:

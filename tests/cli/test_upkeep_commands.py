@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, configure
 from tests.cli.stdin import answering
 
 
@@ -76,9 +76,7 @@ def test_paths_from_the_working_folder_on(
 
 def test_nightly_by_the_config(run: Run, demo: Path, home: Path, tmp_path: Path) -> None:
     assert "[backup]" in run("backup", "--nightly").err
-    config = home / ".config" / "backscroll"
-    config.mkdir(parents=True)
-    config.joinpath("config.toml").write_text(f'[backup]\nfolder = "{tmp_path}/nights"\nkeep = 3\n')
+    configure(home, f'[backup]\nfolder = "{tmp_path}/nights"\nkeep = 3\n')
     assert run("backup", "--nightly", "--json").code == 0
     assert run("backup", "--nightly", "x").code == 2 and run("backup").code == 2
 
