@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from store.engine.connection import Connection
 from store.engine.event_log import KEYS, quoted, values_of
@@ -123,6 +124,26 @@ def _with(events: list[int], seq: int, what: str, is_whole: bool) -> list[int]:
     return events
 
 
+def update(
+    row: list[Value], names: Sequence[str], values: Sequence[Value], changed: int,
+    growth: Sequence[Any],
+) -> None:
+    """Put into a row what an event changed.
+
+    Args:
+        row: Its columns in the contract's order.
+        names: The columns at its end that are no keys.
+        values: Their values in the event.
+        changed: Which of them changed, by bits from the first column of the row on.
+        growth: How ``data_json`` grew: the last three arguments of ``grown``.
+    """
+    for position, (name, value) in enumerate(
+            zip(names, values, strict=True), len(row) - len(names)):
+        if changed >> position & 1:
+            grows = name == "data_json" and growth[0] is not None
+            row[position] = grown(row[position], value, *growth) if grows else value
+
+
 def fold(connection: Connection, stream: Value, until: int | None = None) -> Folded:
     """Return which events the rows of a session are made of.
 
@@ -161,15 +182,9 @@ def row_of(connection: Connection, stream: Value, table: str, events: list[int])
     (*row,) = connection.execute(
         f"SELECT {_COLUMNS[table]} {where}", (stream, events[0])).fetchone()
     names = values_of(table)
-    offset = len(row) - len(names)
     for seq in events[1:]:
-        changed, kept, insert_at, inserted, *values = connection.execute(
+        changed, *found = connection.execute(
             f"SELECT changed, kept, insert_at, inserted, {_VALUES[table]} {where}",
             (stream, seq)).fetchone()
-        for position, (name, value) in enumerate(zip(names, values, strict=True), offset):
-            if not changed >> position & 1:
-                continue
-            if name == "data_json" and kept is not None:
-                value = grown(row[position], value, kept, insert_at, inserted)
-            row[position] = value
+        update(row, names, found[3:], changed, found[:3])
     return tuple(row)

@@ -15,7 +15,7 @@ from store.engine.event_log import KEYS, bit_of, quoted, values_of
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.values import decoded, number, number_or_none, text
 from store.events.log import has_events
-from store.events.rows import Row, exact, grown, placed
+from store.events.rows import Row, exact, placed, update
 from store.queries.transcript import Keyset
 from store.rows import MessageRow, PartRow
 
@@ -392,7 +392,6 @@ def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Ite
     """Yield a row as it was after each of the events that wrote it, the first of them whole."""
     connection, names = db.connection, values_of(table)
     keys = [KEYS[table].get(name, name) for name in REQUIRED_COLUMNS[table]]
-    offset = len(keys) - len(names)
     row: list[Any] = []
     for start in range(0, len(seqs), _AT_ONCE):
         some = seqs[start: start + _AT_ONCE]
@@ -403,14 +402,9 @@ def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Ite
                 " ORDER BY seq", (session_id, *some)).fetchall()
         for changed, kept, insert_at, inserted, *values in found:
             if changed is None or not row:
-                row = list(values)
+                row = values
             else:
-                for place, name in enumerate(names, offset):
-                    if changed >> place & 1:
-                        value = values[place]
-                        if name == "data_json" and kept is not None:
-                            value = grown(row[place], value, kept, insert_at, inserted)
-                        row[place] = value
+                update(row, names, values[-len(names):], changed, (kept, insert_at, inserted))
             yield tuple(row)
 
 
