@@ -89,21 +89,6 @@ def events_of(db: Database, session_id: str, after: int = 0) -> Iterator[Event]:
     return _Reader(db, _ALL, session_id).read(after)
 
 
-def events_of_part(
-    db: Database, session_id: str, part_id: str, after: int, until: int
-) -> Iterator[Event]:
-    """Yield the events of one part with their payloads.
-
-    Args:
-        db: The store; without a log there are none.
-        session_id: The session.
-        part_id: The part.
-        after: The ``seq`` of the session's event before the first that is wanted.
-        until: The ``seq`` of the last one.
-    """
-    return _Reader(db, _ALL, session_id, part_id, until).read(after)
-
-
 def events_of_all(db: Database, after: int = 0) -> Iterator[Event]:
     """Yield the events of all sessions in the order in which they were written.
 
@@ -131,28 +116,20 @@ def newest_event(db: Database, session_id: str | None = None) -> int:
 class _Reader:
     """Reads events in their order, some at once."""
 
-    def __init__(
-        self, db: Database, columns: list[str], session_id: str | None,
-        part_id: str | None = None, until: int = 0,
-    ) -> None:
+    def __init__(self, db: Database, columns: list[str], session_id: str | None) -> None:
         """Read nothing yet.
 
         Args:
             db: The store.
             columns: The columns that are read.
             session_id: The session; None for all.
-            part_id: The part; None for all that changed.
-            until: With a part, the ``seq`` of the last event.
         """
         self._db, self._columns = db, columns
         self._has_payloads = columns is _ALL
-        key, self._of = ("id", "") if session_id is None else ("seq", "stream_id = ? AND ")
-        self._parameters: tuple[str | int | None, ...] = () if session_id is None else (session_id,)
-        if part_id is not None:
-            self._of += "part_id = ? AND seq <= ? AND "
-            self._parameters = (session_id, part_id, until)
+        key, of = ("id", "") if session_id is None else ("seq", "stream_id = ? AND ")
+        self._parameters = () if session_id is None else (session_id,)
         self._select = (
-            f"SELECT {_HEAD}, {', '.join(quoted(columns))} FROM events WHERE {self._of}{key} > ?"
+            f"SELECT {_HEAD}, {', '.join(quoted(columns))} FROM events WHERE {of}{key} > ?"
             f" ORDER BY {key} LIMIT {_AT_ONCE}")
         self._key = 2 if session_id is not None else 0
         self._indexes: dict[Value, int | None] = {}
