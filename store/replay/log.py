@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from store.engine.database import Database
 from store.engine.event_log import KEYS, bit_of, quoted, values_of
+from store.engine.reading import message_row, part_row
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.values import decoded, number, number_or_none, text
 from store.events.log import has_events
@@ -211,6 +212,31 @@ class Life:
         return self.event.cancelled_at is None or not self.event.hidden_at
 
 
+class Writes(NamedTuple):
+    """The writes of a message or a part by the log.
+
+    Attributes:
+        times: When they were, ascending, epoch ms.
+        seqs: The numbers of their events.
+        is_own: Whether the log saw it come.
+        is_past: Whether it is gone in the end, so that no row of the store is what it was.
+    """
+
+    times: array[int]
+    seqs: array[int]
+    is_own: bool
+    is_past: bool
+
+    @property
+    def is_news(self) -> bool:
+        """Whether they tell more than one copy of a row of the store."""
+        return self.is_own or len(self.times) > 1 or self.is_past
+
+    def differ_at(self, moment: int) -> bool:
+        """Return whether what there was at a moment is not the row of the store."""
+        return self.is_past or moment < self.times[-1]
+
+
 class Lives:
     """Where the messages and parts of a session were, by all events of its log.
 
@@ -408,14 +434,6 @@ def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Ite
             yield tuple(row)
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
 class PartVersions:
     """What a part was, write by write; of a text that became longer only the length is kept."""
 
@@ -488,46 +506,37 @@ class MessageVersions:
         return self._rows[max(0, place)], place < 0
 
 
-def part_versions(
-    db: Database, session_id: str, times: Sequence[int], seqs: Sequence[int]
-) -> PartVersions:
+def part_versions(db: Database, session_id: str, writes: Writes) -> PartVersions:
     """Return what a part was.
 
     Args:
         db: The library.
         session_id: The session.
-        times: When it was written, ascending.
-        seqs: The events that did.
+        writes: The part's, by the log.
     """
     found = PartVersions()
-    for at, row in zip(times, _rows(db, session_id, "chat_parts", seqs), strict=False):
-        part, message, session, index, kind, data, call, state, created_at, updated_at = row
-        found.add(at, PartRow(
-            _text(part), _text(message), _text(session), number(index), _text(kind), _text(data),
-            _text_or_none(call), _text_or_none(state), number(created_at), number(updated_at)))
+    for at, row in zip(
+            writes.times, _rows(db, session_id, "chat_parts", writes.seqs), strict=False):
+        found.add(at, part_row(row))
     return found
 
 
-def message_versions(
-    db: Database, session_id: str, times: Sequence[int], seqs: Sequence[int]
-) -> MessageVersions:
+def message_versions(db: Database, session_id: str, writes: Writes) -> MessageVersions:
     """Return what a message was.
 
     Args:
         db: The library.
         session_id: The session.
-        times: When it was written, ascending.
-        seqs: The events that did.
+        writes: The message's, by the log.
     """
     rows = []
-    for row in _rows(db, session_id, "chat_messages", seqs):
-        message, session, role, metadata, created_at, updated_at = row
-        hidden_at = decoded(_text(metadata)).get("hidden_at")
-        rows.append(MessageRow(
-            _text(message), _text(session), _text(role), _text(metadata),
-            number(hidden_at) if isinstance(hidden_at, int | float) else None,
-            number(created_at), number(updated_at)))
-    return MessageVersions(times, rows)
+    for *head, metadata, created_at, updated_at in _rows(
+            db, session_id, "chat_messages", writes.seqs):
+        hidden_at = decoded(text(metadata)).get("hidden_at")
+        rows.append(message_row((
+            *head, metadata, hidden_at if isinstance(hidden_at, int | float) else None,
+            created_at, updated_at)))
+    return MessageVersions(writes.times, rows)
 
 
 def _json(value: Any) -> str:

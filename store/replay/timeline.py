@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 from store.conversation.turns import NO_TURN
 from store.queries.transcript import Outline
-from store.replay.log import FOREVER, LATEST, Hiding, bounded
+from store.replay.log import FOREVER, LATEST, Hiding, Writes, bounded
 from store.replay.spans import Spans
 from store.rows import is_tool_type
 
@@ -65,31 +65,6 @@ class Cut(NamedTuple):
     answering: tuple[int, ...]
     hidden: int
     lacking: tuple[int, ...] = ()
-
-
-class Logged(NamedTuple):
-    """When a part was written by the log, and the numbers of the first and last event."""
-
-    begin: int
-    end: int
-    first: int
-    last: int
-
-
-class Writes(NamedTuple):
-    """The writes of a message or a part by the log.
-
-    Attributes:
-        times: When they were, ascending, epoch ms.
-        seqs: The numbers of their events.
-        is_own: Whether the log saw it come.
-        is_past: Whether it is gone in the end, so that no row of the store is what it was.
-    """
-
-    times: array[int]
-    seqs: array[int]
-    is_own: bool
-    is_past: bool
 
 
 class Stay(NamedTuple):
@@ -249,7 +224,7 @@ class Timeline:
             part: The part.
             writes: All writes of it, at least one.
         """
-        if writes.is_own or len(writes.times) > 1 or writes.is_past:
+        if writes.is_news:
             self._writes[part] = writes
             self._noted.update(writes.times)
 
@@ -261,7 +236,7 @@ class Timeline:
             writes: All writes of it, at least one.
             hidings: Whether it was hidden, write by write.
         """
-        if writes.is_own or len(writes.times) > 1 or writes.is_past:
+        if writes.is_news:
             self._message_writes[message] = writes
             self._noted.update(writes.times[1:])
         if any(hiding.hidden_at for hiding in hidings):
@@ -437,12 +412,6 @@ class Timeline:
         low, high = bisect_left(self._message, message), bisect_right(self._message, message)
         return sum(self.starts[part] <= at < self._gone.get(part, FOREVER)
                    for part in range(low, high))
-
-    def logged(self, part: int) -> Logged | None:
-        """Return where the log has a part's changes, None where it has none."""
-        writes = self._writes.get(part)
-        return None if writes is None else Logged(
-            writes.times[0], writes.times[-1], writes.seqs[0], writes.seqs[-1])
 
     def writes(self, part: int) -> Writes | None:
         """Return the writes of a part that the log has, None where it knows no more than rows."""

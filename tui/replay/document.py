@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from store.conversation.readable import decode
 from store.queries.transcript import Keyset, Outline
-from store.replay.log import FOREVER, Life, Lives, MessageVersions, PartVersions
+from store.replay.log import FOREVER, Life, Lives, MessageVersions, PartVersions, Writes
 from store.replay.reading import Timed
-from store.replay.timeline import Cut, Stay, Timeline, Writes
+from store.replay.timeline import Cut, Stay, Timeline
 from store.replay.versions import message_before, part_before
 from store.rows import MessageRow, PartRow
 from store.text.stored_json import as_dict
@@ -488,7 +488,8 @@ class ReplayDocument(Document):
     def row(self, part: int) -> PartRow | None:
         """Return a part's row as it was, None where it is not loaded."""
         number = self.number(part)
-        if self._part_changes(number, self.at):
+        writes = self.timeline.writes(number)
+        if writes is not None and writes.differ_at(self.at):
             return self._version(number)
         row = super().row(part)
         return row if row is None else self.part_then(number, row)
@@ -520,7 +521,8 @@ class ReplayDocument(Document):
     def message_row(self, part: int) -> tuple[MessageRow, dict[str, Any]] | None:
         """Return the message of a part as it was, None where it is not loaded."""
         message = self.timeline.message_of(self.number(part))
-        if self._message_changes(message, self.at):
+        writes = self.timeline.message_writes(message)
+        if writes is not None and writes.differ_at(self.at):
             then = self._message_version(message)
             return None if then is None else (then, as_dict(decode(then.metadata_json)))
         known = super().message_row(part)
@@ -536,10 +538,12 @@ class ReplayDocument(Document):
             message: Its number in the whole session.
             row: Its row in the end.
         """
-        if self._message_changes(message, self.at):
+        writes = self.timeline.message_writes(message)
+        if writes is None:
+            return message_before(row) if message in self._cut.answering else row
+        if writes.differ_at(self.at):
             return self._message_version(message) or message_before(row)
-        return message_before(row) if message in self._cut.answering and \
-            self.timeline.message_writes(message) is None else row
+        return row
 
     def _message_version(self, message: int) -> MessageRow | None:
         """Return a message as the log has it, None where that is not loaded."""
@@ -548,16 +552,6 @@ class ReplayDocument(Document):
         if found is None or not found[1] or message not in self._cut.answering:
             return found and found[0]
         return message_before(found[0])
-
-    def _part_changes(self, number: int, at: int) -> bool:
-        """Return whether the log has what a part was at a moment, and it was written later."""
-        writes = self.timeline.writes(number)
-        return writes is not None and (writes.is_past or at < writes.times[-1])
-
-    def _message_changes(self, message: int, at: int) -> bool:
-        """Return the same of a message."""
-        writes = self.timeline.message_writes(message)
-        return writes is not None and (writes.is_past or at < writes.times[-1])
 
     # What is loaded
 
@@ -590,12 +584,12 @@ class ReplayDocument(Document):
             message, (message_id, index) = self.timeline.message_of(number), self._whole.key(number)
             wants_row, wants_message = index != EMPTY_INDEX, True
             writes = self.timeline.writes(number)
-            if writes is not None and self._part_changes(number, at):
+            if writes is not None and writes.differ_at(at):
                 wants_row = False
                 if number not in self._versions:
                     found.parts[number] = writes
             writes = self.timeline.message_writes(message)
-            if writes is not None and self._message_changes(message, at):
+            if writes is not None and writes.differ_at(at):
                 wants_message = False
                 if message not in self._message_versions:
                     found.messages[message] = writes

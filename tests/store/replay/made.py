@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from store.queries.transcript import Outline
-from store.replay.timeline import Timeline, Writes
+from store.replay.log import Writes
+from store.replay.timeline import Timeline
 
 START = 1_795_000_000_000
 

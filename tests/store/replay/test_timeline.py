@@ -134,8 +134,10 @@ def test_the_log_knows_better() -> None:
     assert timeline.origin == "both"
     assert (timeline.starts[1], timeline.ends[1]) == (ms(1_100), ms(2_500))
     assert timeline.cut(ms(5_000)).open == (2,)
-    assert timeline.logged(1) == (ms(1_100), ms(2_500), 1_100, 2_500)
-    assert timeline.logged(0) is None
+    known = timeline.writes(1)
+    assert known is not None and (known.times[0], known.times[-1], known.seqs[0], known.seqs[-1]) \
+        == (ms(1_100), ms(2_500), 1_100, 2_500)
+    assert timeline.writes(0) is None
     assert ms(1_500) in timeline.moments
 
 
