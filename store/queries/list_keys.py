@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from store.engine.database import Database
 from store.engine.values import number, text
@@ -84,24 +84,24 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
     A sort with ``active_first`` is only finished by ``activities.keys``.
     """
     where, values = _where(db, query)
-    columns = _in_columns(
-        db, f"SELECT {db.sql.rowid('s')} AS number, {_group_value(db, query)} AS value"
-        f" FROM chat_sessions s WHERE {where} ORDER BY {_order(db, query)}", values)
-    keys = _collect(columns, query)
+    keys = _collect(_in_columns(db, query, where, values), query)
     keys.parents = _all_parents(db, keys.rowids)
     return keys
 
 
 def _in_columns(
-    db: Database, sql: str, values: list[Any]
+    db: Database, query: ListQuery, where: str, values: Sequence[Any]
 ) -> Iterator[tuple[Iterable[int], Collection[Any]]]:
-    """Give the two columns of a statement, for some of its rows after the other.
+    """Yield the numbers of sessions in their order and what groups them, some at a time.
 
     Args:
         db: The store.
-        sql: Its columns are ``number`` and ``value``.
-        values: Its values.
+        query: Has the order and the groups.
+        where: Which sessions ``s``.
+        values: Of that condition.
     """
+    sql = (f"SELECT {db.sql.rowid('s')} AS number, {_group_value(db, query)} AS value"
+           f" FROM chat_sessions s WHERE {where} ORDER BY {_order(db, query)}")
     if db.server is not None:
         # One row of two arrays: a tenth of what the driver takes for as many rows.
         numbers, found = db.connection.execute(
@@ -196,7 +196,8 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
             f"ORDER BY {_order(db, query)} LIMIT ?", [*values, limit],
         ).fetchall()
     rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
-    keys = _collect(_in_order(db, query, rowids), query)
+    these = f"{db.sql.rowid('s')} IN ({','.join('?' * len(rowids))})"
+    keys = _collect(_in_columns(db, query, these, rowids), query)
     keys.parents = _parents_of(db, rowids)
     keys.whole = False
     return keys
@@ -237,16 +238,6 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
         rowids,
     )
     return [rowid for (rowid,) in rows]
-
-
-def _in_order(
-    db: Database, query: ListQuery, rowids: list[int]
-) -> Iterator[tuple[Iterable[int], Collection[Any]]]:
-    marks = ",".join("?" * len(rowids))
-    return _in_columns(
-        db, f"SELECT {db.sql.rowid('s')} AS number, {_group_value(db, query)} AS value"
-        f" FROM chat_sessions s WHERE {db.sql.rowid('s')} IN ({marks})"
-        f" ORDER BY {_order(db, query)}", [*rowids])
 
 
 def _parents_of(db: Database, rowids: list[int]) -> dict[int, int]:
