@@ -153,14 +153,25 @@ def outline_range(
         values |= {"5": until[0], "6": until[1]}
     make = outline_maker(db)
     return [make(row) for row in db.connection.execute(
+        outlines_of_messages(db, beyond), values).fetchall()]
+
+
+def outlines_of_messages(db: Database, beyond: str, more: str = "") -> str:
+    """Return SQL for the outlines of the first ``$2`` messages of the session ``$1``, in order.
+
+    Args:
+        db: The store.
+        beyond: A further condition for the messages ``m``.
+        more: Further columns of the parts ``p``.
+    """
+    return (
         f'SELECT o.*, p."index", p.type, coalesce(length({db.sql.text("p.data_json")}), 0),'
-        " p.tool_state"
+        f" p.tool_state{more}"
         f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
         f" LEFT JOIN chat_parts p ON p.message_id = o.id{db.form.of_session('p', '$1')}"
-        ' ORDER BY o.created_at, o.id, p."index"',
-        values,
-    ).fetchall()]
+        ' ORDER BY o.created_at, o.id, p."index"'
+    )
 
 
 def rows_of(

@@ -9,7 +9,7 @@ from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.prices.estimating import priced
 from store.prices.table import PriceTable
-from store.queries.transcript import Keyset, Outline, outline_columns, outline_maker
+from store.queries.transcript import Keyset, Outline, outline_maker, outlines_of_messages
 from store.text.stored_json import array_of
 from store.usage import Spent, context_size
 
@@ -39,13 +39,7 @@ def timed_page(
         values |= {"3": after[0], "4": after[1]}
     make = outline_maker(db)
     rows = db.connection.execute(
-        f'SELECT o.*, p."index", p.type, coalesce(length({db.sql.text("p.data_json")}), 0),'
-        " p.tool_state, p.created_at, p.updated_at"
-        f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
-        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
-        ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
-        values,
-    ).fetchall()
+        outlines_of_messages(db, beyond, ", p.created_at, p.updated_at"), values).fetchall()
     if not rows:
         return [], None
     last = rows[-1]
