@@ -128,11 +128,28 @@ class Others(NamedTuple):
     copies: LookElsewhere | None = None
 
 
+class _Span(NamedTuple):
+    """Where and when the lines of a session were typed.
+
+    Attributes:
+        folder: The workspace of the first line.
+        first: The earliest time of a line, epoch ms.
+        last: The latest one.
+        newest: The time that the session is listed by; None where it has no prompt.
+    """
+
+    folder: str | None
+    first: int
+    last: int
+    newest: int | None
+
+
 @dataclass(slots=True)
 class _Session:
     """The entries of one session as they are in the log."""
 
     records: list[bytes] = field(default_factory=list)
+    _span: _Span | None = None
 
     def lines(self, read_line: ReadLine) -> Iterator[tuple[int, TypedLine]]:
         """Yield what the entries say was typed, each with its record's number."""
@@ -143,6 +160,18 @@ class _Session:
                 continue  # reported when the log was read
             if line is not None and line.text.strip():
                 yield number, line
+
+    def span(self, read_line: ReadLine) -> _Span:
+        """Return where and when the lines were typed; call it once all entries are there."""
+        if self._span is None:
+            lines = [line for _, line in self.lines(read_line)]
+            asked = next((line.at for line in lines if line.origin == "human"), None)
+            times = [line.at for line in lines]
+            self._span = _Span(
+                lines[0].folder if lines else None, min(times, default=0), max(times, default=0),
+                None if asked is None else max(asked, times[-1]),
+            )  # fmt: skip
+        return self._span
 
     def stamp(self, path: str, session: str, copies: Sequence[str]) -> FileStamp:
         """Return what changes when the session's lines do, in the form of a file's stamp.
@@ -232,18 +261,14 @@ class PromptHistory:
         for name, session in self._sessions(path, problems).items():
             if name in there:
                 continue
-            lines = list(session.lines(self._read_line))
-            asked = next((line for _, line in lines if line.origin == "human"), None)
-            if asked is not None:
+            span = session.span(self._read_line)
+            if span.newest is not None:
                 copies: Sequence[str] = ()
                 if others.files is not None and not name.startswith(DAY):
-                    copies = others.files(*self._span(name, lines))
-                newest = max(asked.at, lines[-1][1].at)
-                yield Unit(KEY + name, (session.stamp(path, name, copies),), newest)
+                    copies = others.files(*_sent(name, span))
+                yield Unit(KEY + name, (session.stamp(path, name, copies),), span.newest)
 
-    def read(
-        self, path: str, unit: Unit, others: Others
-    ) -> Reading:
+    def read(self, path: str, unit: Unit, others: Others) -> Reading:
         """Read one of the units.
 
         Args:
@@ -295,51 +320,54 @@ class PromptHistory:
             others: Looks into other sessions.
         """
         session = self._sessions(path, []).get(name)
-        lines = list(session.lines(self._read_line)) if session is not None else []
-        if session is None or not any(line.origin == "human" for _, line in lines):
+        if session is None or session.span(self._read_line).newest is None:
             return
-        left = lines
+        left = lines = list(session.lines(self._read_line))
         look = others.all if name.startswith(DAY) else others.copies
         if look is not None:
             known = [fact.value for fact in others.library.facts(_TAKEN + name)]
             before = {digest for value in known for digest in json.loads(value)}
-            found, prompts = self._not_elsewhere(path, name, lines, look)
+            sent = _sent(name, session.span(self._read_line))
+            prompts = look(*sent)
             reading.looked = [*reading.looked, *prompts.looked]
+            found = self._not_elsewhere(path, name, lines, prompts.prompts, sent)
             there = {number for number, _ in found}
+            digests = {number: _digest(session.records[number]) for number, _ in lines}
             taken = {
-                digest for number, _ in lines
-                if (digest := _digest(session.records[number])) in before or number not in there
+                digest for number, digest in digests.items()
+                if digest in before or number not in there
             }
             if taken:
                 fact = Fact(_TAKEN + name, name, json.dumps(sorted(taken)))
                 reading.facts = [*reading.facts, fact]
-            left = [one for one in lines if _digest(session.records[one[0]]) not in taken]
+            left = [one for one in lines if digests[one[0]] not in taken]
         if any(line.origin == "human" for _, line in left):
             reading.sessions = [self._draft(path, name, session, left, why)]
         else:
             reading.withdrawn = [name]
-
-    def _span(
-        self, name: str, lines: Sequence[tuple[int, TypedLine]]
-    ) -> tuple[str | None, int, int]:
-        """Return the folder of a session's lines, and between which times they may be sent."""
-        times = [line.at for _, line in lines]
-        return lines[0][1].folder, min(times) - _SENT_BEFORE_MS, max(times) + _after(name)
 
     def _not_elsewhere(
         self,
         path: str,
         name: str,
         lines: Sequence[tuple[int, TypedLine]],
-        look: LookElsewhere,
-    ) -> tuple[list[tuple[int, TypedLine]], Elsewhere]:
-        """Return the lines that are no prompts of other sessions, and those prompts."""
-        known = look(*self._span(name, lines))
-        if not known.prompts:
-            return list(lines), known
+        prompts: Sequence[KnownPrompt],
+        sent: _Sent,
+    ) -> Sequence[tuple[int, TypedLine]]:
+        """Return the lines of a session that are no prompts of other sessions.
+
+        Args:
+            path: The log.
+            name: The session's id.
+            lines: Its lines, with the numbers of their records.
+            prompts: The prompts.
+            sent: Where and when they were looked for.
+        """
+        if not prompts:
+            return lines
         mine = Counter((line.session, line.at, line.text) for _, line in lines)
         others: list[TypedLine] = []
-        folder, since, until = self._span(name, lines)
+        folder, since, until = sent
         # Other lines may be what the prompts are of: of those, a prompt is the nearest one's.
         for line in self._known[path].between(
             self._read_line, folder, since - _SENT_AFTER_MS, until + _SENT_BEFORE_MS
@@ -349,7 +377,7 @@ class PromptHistory:
                 mine[key] -= 1
             else:
                 others.append(line)
-        return _not_among(lines, others, known.prompts, _after(name)), known
+        return _not_among(lines, others, prompts, _after(name))
 
     def _draft(
         self,
@@ -435,6 +463,15 @@ class PromptHistory:
         folder = hashlib.blake2b((line.folder or "").encode("utf-8", "replace"), digest_size=6)
         name = f"{DAY}{_day(line.at)}-{folder.hexdigest()}"
         found.setdefault(name, _Session()).records.append(record)
+
+
+_Sent = tuple[str | None, int, int]
+"""A folder, and between which times (epoch ms) the lines typed in it may be sent."""
+
+
+def _sent(name: str, span: _Span) -> _Sent:
+    """Return where and when a session's lines may be sent."""
+    return span.folder, span.first - _SENT_BEFORE_MS, span.last + _after(name)
 
 
 def _after(name: str) -> int:
