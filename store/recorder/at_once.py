@@ -18,7 +18,7 @@ from store.engine.server.connection import TRY_LOCKS, lock_number
 from store.engine.transactions import is_lost
 from store.recorder import claims
 from store.recorder.batch import Batch, PartWrite, Reserved
-from store.recorder.writing import CHANGES_KEPT, RESERVE, TRIM_CHANGES, TRIM_EVERY
+from store.recorder.writing import RESERVE, trim_now_and_then
 
 _MOST_PARTS = 4
 _KEPT_S = 1.0
@@ -46,23 +46,19 @@ _LOG = (
 )
 
 
-def number_for(reserved: Reserved | None) -> Reserved | None:
-    """Return a reserved number, None where it is too old."""
-    if reserved is None or time.monotonic() - reserved.since > _KEPT_S:
-        return None
-    return reserved
-
-
 def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
     """Write a batch by one statement; return whether it is written.
 
     Args:
         db: A writing connection to a server, outside of a transaction.
-        batch: Written where it is some parts of a message and nothing else.
+        batch: Written where it is some parts of a message and nothing else, and has a number
+            that was reserved lately.
         holder: The recorder.
     """
     reserved, parts = batch.reserved, batch.parts
-    if reserved is None or batch.session or batch.message or batch.removed:
+    if reserved is None or time.monotonic() - reserved.since > _KEPT_S:
+        return False
+    if batch.session or batch.message or batch.removed:
         return False
     if not 0 < len(parts) <= _MOST_PARTS or any(part.data_json is None for part in parts):
         return False
@@ -92,8 +88,7 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
         return False
     if following is not None:
         batch.following = Reserved(following, reserved.sequence, time.monotonic())
-    if reserved.number % TRIM_EVERY == 0:
-        db.connection.execute(TRIM_CHANGES, (reserved.number - CHANGES_KEPT,))
+    trim_now_and_then(db, reserved.number)
     return True
 
 
@@ -130,4 +125,4 @@ def _statement(inserted: tuple[bool, ...], is_pooled: bool) -> str:
     count = " + ".join(f"(SELECT count(*) FROM change_{n})" for n in range(len(changes)))
     condition = f"CASE WHEN {_HAS_LOCKS} THEN {_HAS_LEASE} END" if is_pooled else _HAS_LOCKS
     return (f"WITH {', '.join(steps)} SELECT CASE WHEN {condition} THEN {count} END,"
-            f" {RESERVE.replace('?', '$sequence')}")
+            f" {RESERVE}")

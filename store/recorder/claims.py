@@ -17,21 +17,24 @@ from store.system.processes import Process, is_alive
 LEASE_MS = 600_000
 """How long a session stays its recorder's behind a pooler after the last batch."""
 _LEFT_MS = 86_400_000
-"""Rows of recorders that ended without a word are deleted after so long."""
+"""Rows of recorders that ended without deleting theirs are deleted after so long."""
 _KEY = "hashtextextended(CAST($1 AS text), 0)"
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
 _RENEW = (
     "INSERT INTO recorder_leases(session_id, holder_json, ends_at)"
-    f" SELECT CAST($1 AS text), CAST($2 AS text), {_NOW} + {LEASE_MS} WHERE TRUE"
+    f" SELECT CAST($session AS text), CAST($holder AS text), {_NOW} + {LEASE_MS}"
+    " WHERE {condition}"
     " ON CONFLICT (session_id) DO UPDATE"
     " SET holder_json = excluded.holder_json, ends_at = excluded.ends_at"
     " WHERE recorder_leases.holder_json = excluded.holder_json"
     f" OR recorder_leases.ends_at < {_NOW} RETURNING 1"
 )
 _OTHERS = (
-    "SELECT holder_json FROM recorder_leases WHERE session_id = $1 AND holder_json <> $2"
+    "SELECT holder_json FROM recorder_leases WHERE session_id = $session"
+    " AND holder_json <> $holder"
     f" AND ends_at >= {_NOW}"
 )
+_DELETE = "DELETE FROM recorder_leases WHERE session_id = $session AND holder_json = $holder"
 
 
 def new_holder(process: Process) -> str:
@@ -51,8 +54,7 @@ def renewal(condition: str) -> str:
             of ``values``, ``$session`` the session's id and ``$holder`` the recorder.
     """
     nobody = "pg_try_advisory_xact_lock(hashtextextended(CAST($name AS text), 0))"
-    return (_RENEW.replace("$1", "$session").replace("$2", "$holder")
-            .replace("WHERE TRUE", f"WHERE {condition} AND {nobody}"))
+    return _RENEW.format(condition=f"{condition} AND {nobody}")
 
 
 def may_write(db: Database, session_id: str) -> bool:
@@ -96,7 +98,7 @@ def claim(db: Database, session_id: str, holder: str) -> bool:
     pooled: bool = db.connection.is_pooled  # type: ignore[attr-defined]
     if session_id in claimed and not pooled:
         return True
-    # Behind a pooler the lock is let go with the transaction; it only shows that nobody has it.
+    # Behind a pooler the lock ends with the transaction; it only shows that nobody has it.
     lock = "pg_try_advisory_xact_lock" if pooled else "pg_try_advisory_lock"
     (taken,) = db.connection.execute(
         f"SELECT {lock}({_KEY})", {"1": _name(db, session_id)}).fetchone()
@@ -125,14 +127,14 @@ def _be_alone(db: Database, session_id: str, holder: str, *, renew: bool) -> Non
         holder: The recorder.
         renew: Whether this one takes the lease.
     """
-    values = {"1": session_id, "2": holder}
+    values = {"session": session_id, "holder": holder}
     for (other,) in db.connection.execute(_OTHERS, values).fetchall():
         if is_alive(json.loads(other)) is not False:
             raise _refused(db, session_id)
-        db.connection.execute(
-            "DELETE FROM recorder_leases WHERE session_id = $1 AND holder_json = $2",
-            {"1": session_id, "2": other})
-    if renew and db.connection.execute(_RENEW, values).fetchone() is None:
+        db.connection.execute(_DELETE, {"session": session_id, "holder": other})
+    if renew and db.connection.execute(
+        _RENEW.format(condition="TRUE"), values
+    ).fetchone() is None:
         raise _refused(db, session_id)
 
 
@@ -153,9 +155,7 @@ def release(db: Database, session_id: str, holder: str) -> None:
     claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
     if db.connection.is_pooled:  # type: ignore[attr-defined]
         if db.form.name == "own":
-            db.connection.execute(
-                "DELETE FROM recorder_leases WHERE session_id = $1 AND holder_json = $2",
-                {"1": session_id, "2": holder})
+            db.connection.execute(_DELETE, {"session": session_id, "holder": holder})
     elif session_id in claimed:
         _unlock(db, session_id)
     claimed.discard(session_id)

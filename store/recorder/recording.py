@@ -626,11 +626,11 @@ class Recording:
 
     def _at_once(self, batch: Batch) -> Callable[[Database], bool] | None:
         """Return what writes a batch by one statement, where the last one has reserved a number."""
-        if self._reserved is None:
+        batch.reserved, self._reserved = self._reserved, None
+        if batch.reserved is None:
             return None
-        from store.recorder.at_once import number_for, write_at_once  # Only on a server.
+        from store.recorder.at_once import write_at_once  # Only on a server.
 
-        batch.reserved, self._reserved = number_for(self._reserved), None
         return partial(write_at_once, batch=batch, holder=self._holder)
 
     def _settle(self) -> Procedure[bool]:

@@ -16,7 +16,7 @@ from store.usage import COLUMNS, KEYS
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
-TRIM_EVERY = 1_024
+_TRIM_EVERY = 1_024
 _DEFAULT_TITLE = "New Chat"
 
 _INSERT_SESSION = (
@@ -57,13 +57,18 @@ _INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
 _GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
-_LOG_CHANGE_ON_SERVER = f"{_LOG_CHANGE}, CAST(CAST(written_by AS text) AS bigint)"
 RESERVE = (
-    "CASE WHEN has_sequence_privilege(CAST(? AS oid), 'USAGE')"
-    " THEN nextval(CAST(CAST(? AS oid) AS regclass)) END"
+    "CASE WHEN has_sequence_privilege(CAST($sequence AS oid), 'USAGE')"
+    " THEN nextval(CAST(CAST($sequence AS oid) AS regclass)) END"
 )
-"""A number of ``changes`` that nobody else gets; NULL where the role may not take one."""
-TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
+"""A number of ``changes`` that nobody else gets.
+
+NULL where the role may not take one, or there is no sequence.
+"""
+_LOG_AND_RESERVE = (
+    "INSERT INTO changes(session_id, message_id, changed_at) VALUES ($session, $message, $at)"
+    f" RETURNING seq, CAST(CAST(written_by AS text) AS bigint), {RESERVE}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +269,7 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
             {"2": at}, also="updated_at = $2, ")
 
 
-def log_change(
-    db: Database, session_id: str, message_id: str | None, at: int
-) -> tuple[int, int] | None:
+def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
     """Add a change to a library's change log; other files have no such table.
 
     Args:
@@ -274,17 +277,22 @@ def log_change(
         session_id: The session's id.
         message_id: The message that changed; None for the whole session.
         at: Epoch ms.
-
-    Returns:
-        On a server, the number of the entry and of the transaction; else None.
     """
     if db.form.name != "own":
-        return None
-    statement = _LOG_CHANGE if db.server is None else _LOG_CHANGE_ON_SERVER
-    seq, *written_by = db.connection.execute(statement, (session_id, message_id, at)).fetchone()
-    if seq % TRIM_EVERY == 0:
-        db.connection.execute(TRIM_CHANGES, (seq - CHANGES_KEPT,))
-    return (seq, written_by[0]) if written_by else None
+        return
+    (seq,) = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).fetchone()
+    trim_now_and_then(db, seq)
+
+
+def trim_now_and_then(db: Database, newest: int) -> None:
+    """Now and then, delete all but the newest rows of the change log.
+
+    Args:
+        db: The store.
+        newest: The number of the row that was just added.
+    """
+    if newest % _TRIM_EVERY == 0:
+        db.connection.execute("DELETE FROM changes WHERE seq <= ?", (newest - CHANGES_KEPT,))
 
 
 def _log_and_reserve(db: Database, batch: Batch) -> None:
@@ -292,14 +300,10 @@ def _log_and_reserve(db: Database, batch: Batch) -> None:
     if db.form.name != "own":
         return
     sequence: int | None = db.connection.changes_sequence  # type: ignore[attr-defined]
-    if sequence is None:
-        batch.logged = log_change(db, batch.session_id, batch.message_id, batch.at)
-        return
-    seq, by, number = db.connection.execute(
-        f"{_LOG_CHANGE_ON_SERVER}, {RESERVE}",
-        (batch.session_id, batch.message_id, batch.at, sequence, sequence)).fetchone()
+    seq, by, number = db.connection.execute(_LOG_AND_RESERVE, {
+        "session": batch.session_id, "message": batch.message_id, "at": batch.at,
+        "sequence": sequence}).fetchone()
     batch.logged = seq, by
-    if number is not None:
+    if sequence is not None and number is not None:
         batch.following = Reserved(number, sequence, time.monotonic())
-    if seq % TRIM_EVERY == 0:
-        db.connection.execute(TRIM_CHANGES, (seq - CHANGES_KEPT,))
+    trim_now_and_then(db, seq)
