@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +358,24 @@ def test_prompts_of_a_forgotten_session_do_not_come_back(
 
 
 COPIED = "77777777-9999-4999-8999-999999999999"
+
+
+def test_a_prompt_in_an_old_file_that_grew_is_not_listed_again(tmp_path: Path) -> None:
+    reader, later = ClaudeCodeSource(), START + 86_400_000
+    old, file = claude_line(GONE, "start it", START), File(COPIED)
+    file.user("something else")
+
+    def listed(at: int, *lines: dict[str, Any]) -> list[str]:
+        os.utime(file.write(tmp_path / "projects" / "-w"), (at // 1000 + 1,) * 2)
+        write(tmp_path / "history.jsonl", [*lines])
+        read = [reader.read(tmp_path, unit) for unit in reader.units(tmp_path, [])]
+        return sorted(draft.source_id for one in read for draft in one.sessions)
+
+    assert listed(START, old) == sorted([COPIED, GONE])
+    file.at = later
+    file.user("go on")
+    taken = claude_line("88888888-9999-4999-8999-999999999999", "go on", later)
+    assert listed(later, old, taken) == sorted([COPIED, GONE])
 
 
 @pytest.mark.parametrize("there_first", [True, False])

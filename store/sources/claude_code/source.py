@@ -95,6 +95,7 @@ class ClaudeCodeSource(FileSource):
                 yield files.unit()
         history = history_of(root)
         if history is not None:
+            self._typed.list_anew()
             yield from self._history.units(history, there, self._others(history), problems)
 
     def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:

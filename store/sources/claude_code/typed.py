@@ -72,6 +72,10 @@ class TypedInSessions:
         self._begun: dict[tuple[str, int], int] = {}
         self._listed: dict[str, tuple[FileStamp, list[tuple[str, int, int]]]] = {}
 
+    def list_anew(self) -> None:
+        """Look again when the files changed: one that grew leaves its folder as it was."""
+        self._listed.clear()
+
     def elsewhere(
         self, projects: Path, library: Library, folder: str | None, since: int, until: int
     ) -> Elsewhere:
