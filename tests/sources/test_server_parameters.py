@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
@@ -156,6 +156,9 @@ def test_a_schema_is_searched() -> None:
     assert login_of(url_of("postgresql://h/db?schema=team")).search_path == '"team"'
     assert login_of(url_of("jdbc:postgresql://h/db?currentSchema=a,b")).search_path == '"a", "b"'
     assert login_of(url_of("postgresql://h/db?schema=a%22;drop")).search_path == '"a"";drop"'
+    path = 'search_path="A""b, c", Team ,"$user"; DROP SCHEMA x'
+    assert login_of(url_of(f"postgresql://h/db?{quote(path, safe='=')}")).search_path == (
+        '"A""b, c", "team", "$user", "; drop schema x"')
 
 
 def test_what_is_not_understood_is_named() -> None:

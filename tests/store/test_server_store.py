@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -19,6 +20,7 @@ from store.engine.server.statements import turned
 from store.engine.server.watching import watch
 from store.engine.transactions import OfSession, is_busy
 from store.errors import Refused, StoreError
+from store.events.log import switch_on
 from store.ids import IdMinter
 from store.queries import inspection, messages, sessions
 from store.recorder.writing import log_change
@@ -121,12 +123,14 @@ def test_no_store_is_made_beside_a_schema_that_is_not_there(postgres: Cluster) -
         open_target(url, create=True, write=True)
 
 
-def test_a_database_has_two_stores(postgres: Cluster) -> None:
+def test_a_database_has_several_stores(postgres: Cluster) -> None:
     server = postgres.database()
-    server.execute("CREATE SCHEMA team")
-    urls = (server.url, f"{server.url}&schema=team")
+    odd = 'te"am $body0$ @log@'
+    server.execute('CREATE SCHEMA team; CREATE SCHEMA "te""am $body0$ @log@"')
+    urls = (server.url, f"{server.url}&schema=team", f"{server.url}&schema={quote(odd)}")
     for url in urls:
         made = open_target(url, create=True, write=True)
+        switch_on(made)
         Talk(made).session(url)
         made.close()
     for url in urls:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import count
 
 from store.engine.event_log import (
     KEYS,
@@ -91,13 +92,19 @@ def _insert(events: str, stream: str, kind: str, columns: dict[str, str]) -> str
     return f"INSERT INTO {events}({names}) VALUES ({values});"
 
 
-_GROWN = f"""
+def _grown(log: str) -> str:
+    """Return the statements that find how the text of a part grew, as the trigger of a file does.
+
+    Args:
+        log: The table ``event_log``.
+    """
+    return f"""
         IF {_differs('data_json')} THEN
             o := {_stored('OLD.data_json', 'data_json')};
             n := {_stored('NEW.data_json', 'data_json')};
             data := n;
             head := octet_length(o) - {TAIL};
-            IF head > 0 AND (SELECT complete <> 0 FROM @log@) THEN
+            IF head > 0 AND (SELECT complete <> 0 FROM {log}) THEN
                 IF OLD.tool_state = 'input-streaming' AND NEW.tool_state = 'input-streaming' THEN
                     place := position({_RAW} IN o) - 1;
                     more := position({_RAW} IN n) - 1 - place;
@@ -119,11 +126,15 @@ _GROWN = f"""
                 END IF;
             END IF;
         END IF;"""
-"""Finds how the text of a part grew out of the old one, as the trigger of a file does."""
 
 
-def _updated(table: str, events: str) -> str:
-    """Return the statements of a function for a row that changed and stays the same one."""
+def _updated(table: str, names: Mapping[str, str]) -> str:
+    """Return the statements of a function for a row that changed and stays the same one.
+
+    Args:
+        table: One of the three.
+        names: What tables are called on the server.
+    """
     mask = " | ".join(
         f"(CAST({_differs(name)} AS int)::bigint << {bit_of(table, name)})"
         for name in values_of(table))
@@ -138,9 +149,9 @@ def _updated(table: str, events: str) -> str:
         }  # fmt: skip
     keys = keys_of(table, "NEW")
     columns = without_stream(keys) | {"changed": "mask"} | changed
-    grown = _GROWN if table == "chat_parts" else ""
+    grown = _grown(names["event_log"]) if table == "chat_parts" else ""
     return (f"mask := {mask}; IF mask <> 0 THEN{grown}"
-            f" {_insert(events, keys['stream_id'], _KINDS[table], columns)} END IF;")
+            f" {_insert(names['events'], keys['stream_id'], _KINDS[table], columns)} END IF;")
 
 
 def _function(table: str, names: Mapping[str, str]) -> str:
@@ -168,7 +179,7 @@ def _function(table: str, names: Mapping[str, str]) -> str:
         f" {events} e WHERE e.stream_id = {row['stream_id']}), 0) + row_number() OVER (PARTITION"
         f" BY {row['stream_id']} ORDER BY r.id), {_NOW}, '{word}.deleted', {values}"
         f" FROM {names[table]} r ORDER BY {ordered};")
-    body = f"""
+    return f"""
 DECLARE
     mask bigint; o bytea; n bytea; data bytea; head int; place int; more int; grown int;
 BEGIN
@@ -178,12 +189,17 @@ BEGIN
     ELSIF TG_OP = 'INSERT' THEN {created}
     ELSIF TG_OP = 'DELETE' THEN IF {stays} THEN {deleted} END IF;
     ELSIF {became} THEN {moved} {created}
-    ELSE {_updated(table, events)}
+    ELSE {_updated(table, names)}
     END IF;
     RETURN NULL;
 END
 """
-    return body.replace("@log@", names["event_log"])
+
+
+def _constant(body: str) -> str:
+    """Return the body of a function as a constant, whatever the names of its tables are."""
+    mark = next(mark for mark in map("$body{}$".format, count()) if mark not in body)
+    return f"{mark}{body}{mark}"
 
 
 class ServerEvents(EventTables):
@@ -251,7 +267,7 @@ class ServerEvents(EventTables):
             self._connection.script(
                 f"CREATE OR REPLACE FUNCTION {self._side}.event_log_{word}() RETURNS trigger"
                 " LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
-                f" AS $body${_function(table, self._names)}$body$")
+                f" AS {_constant(_function(table, self._names))}")
 
     def drop(self) -> None:
         """Drop the triggers and their functions."""

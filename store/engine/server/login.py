@@ -8,6 +8,7 @@ environment, which the driver reads by itself.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import stat
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ _SYSTEM_FOLDERS = ("/etc/postgresql-common", "/etc")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
+_NAMES = re.compile(r'"((?:[^"]|"")*)"|\'((?:[^\']|\'\')*)\'|([^\s,"\'][^,]*)')
+"""Of a search path: in double quotes, in single ones, or in none."""
 _NO_FILE = os.path.join(os.devnull, "none")
 """A password file that is not there."""
 
@@ -102,15 +105,25 @@ def login_of(url: ServerUrl) -> Login:
         arguments["ssl"] = _unverified()
     elif found.get("sslrootcert") == "system":
         arguments["ssl"] = ssl.create_default_context()
-    path = ", ".join(quoted(one.strip()) for one in found.get("schema", "").split(",") if one)
+    path = [one.strip() for one in found.get("schema", "").split(",") if one]
+    path = path or schemas_of(found.get("search_path", ""))
     return Login(
-        arguments, path or found.get("search_path", ""), bool(password), password or "", open_file,
+        arguments, ", ".join(map(quoted, path)), bool(password), password or "", open_file,
     )  # fmt: skip
 
 
 def quoted(name: str) -> str:
     """Return a name as an identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def schemas_of(search_path: str) -> list[str]:
+    """Return the names of the schemas on a search path, as the server knows them."""
+    return [
+        found[1].replace('""', '"') if found[1] is not None else
+        found[2].replace("''", "'") if found[2] is not None else found[3].strip().lower()
+        for found in _NAMES.finditer(search_path)
+    ]
 
 
 def url_address(url: ServerUrl) -> str:

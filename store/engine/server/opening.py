@@ -15,7 +15,7 @@ from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
 from store.engine.server.event_log import ServerEvents
-from store.engine.server.login import quoted, url_address
+from store.engine.server.login import quoted, schemas_of, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server.searched import make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl
@@ -124,7 +124,7 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
 
 def _tables(connection: ServerConnection) -> _Tables | None:
     """Return the contract's tables on the search path; None where there are none."""
-    path = [one.strip().strip('"') for one in connection.search_path.split(",") if one.strip()]
+    path = schemas_of(connection.search_path)
     found: dict[str, dict[str, dict[str, str]]] = {}
     collations: dict[str, str] = {}
     unreadable: dict[str, str] = {}
@@ -151,9 +151,8 @@ def _tables(connection: ServerConnection) -> _Tables | None:
 
 def _home(connection: ServerConnection) -> str:
     """Return the schema in which new tables are made."""
-    path = connection.search_path
-    if path:
-        return path.split(",")[0].strip().strip('"')
+    if path := schemas_of(connection.search_path):
+        return path[0]
     row = connection.execute("SELECT current_schema()").fetchone()
     if row is None or row[0] is None:
         raise ServerTrouble(connection.url, "has no schema on its search path to make a store in")
