@@ -347,10 +347,11 @@ class ReplayScreen(OwnServices, UpperScreen):
         document = self.document
         return len(document) > 0 and document.is_open(min(self.view.cursor, len(document) - 1))
 
-    async def _seek(self, at: int | None) -> None:
-        if self.player is not None and at is not None:
+    async def _move(self, move: Callable[[Player], None]) -> None:
+        """Go where the user wants to; the end of what is there is followed from then on."""
+        if self.player is not None:
             self._was_moved = True
-            self.player.seek(at)
+            move(self.player)
             self.view.at_end = True
             await self.show()
 
@@ -381,7 +382,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         player = self.player
         at = find(player.at) if player is not None else None
         if at is not None:
-            await self._seek(at)
+            await self._move(lambda player: player.seek(at))
         elif step > 0 and player is not None and not player.at_end:
             await self.to_end()
         else:
@@ -403,24 +404,15 @@ class ReplayScreen(OwnServices, UpperScreen):
 
     async def to_start(self) -> None:
         """Go to the start."""
-        if self.player is not None:
-            await self._seek(self.player.axis.begin)
+        await self._move(lambda player: player.seek(player.axis.begin))
 
     async def to_end(self) -> None:
         """Go to the end; a session that runs is followed."""
-        if self.player is not None:
-            self._was_moved = True
-            self.player.seek_end()
-            self.view.at_end = True
-            await self.show()
+        await self._move(Player.seek_end)
 
     async def to_share(self, share: float) -> None:
         """Go to a share of the replay, 0 to 1."""
-        if self.player is not None:
-            self._was_moved = True
-            self.player.seek_share(share)
-            self.view.at_end = True
-            await self.show()
+        await self._move(lambda player: player.seek_share(share))
 
     async def to_tenth(self) -> None:
         """Go to the tenth that the key names."""
@@ -522,8 +514,8 @@ class ReplayScreen(OwnServices, UpperScreen):
         row, player = self.shown.session, self.player
         if row is None or player is None:
             return
+        self.bar.show_replay(player, self.document.timeline, self._left)
         if not len(self.view.document):
-            self.bar.show_replay(player, self.document.timeline, self._left)
             return
         totals, at = self._totals, player.at
         context = totals.context(at) if totals is not None else 0
@@ -533,7 +525,6 @@ class ReplayScreen(OwnServices, UpperScreen):
         first.runs = [("Replay  ", "fork bold"), *first.runs]
         first.right = self._spent_runs(at)
         self.header.show([first, second])
-        self.bar.show_replay(player, self.document.timeline, self._left)
 
     def _spent_runs(self, at: int) -> list[Run]:
         if self._totals is None:
