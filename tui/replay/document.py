@@ -98,18 +98,18 @@ class Recording:
         if after is not None:
             self._pages.append((len(self._skeleton.message_ids), after))
 
-    def drop_from(self, places: Iterable[Keyset]) -> Keyset | None:
-        """Remove the pages from the one that has, or would have, the first of some messages.
+    def drop_from(self, place: Keyset) -> Keyset | None:
+        """Remove the pages from the one that has, or would have, a message.
 
         Args:
-            places: ``(created_at, id)`` of the messages.
+            place: ``(created_at, id)`` of the message.
 
         Returns:
             What to ask for the pages with that are to be read again.
         """
-        first, page = min(places), 0
+        page = 0
         for number, (_message, after) in enumerate(self._pages):
-            if after is not None and isinstance(after[0], int) and after < first:
+            if after is not None and isinstance(after[0], int) and after < place:
                 page = number
         message, after = self._pages[page]
         del self._pages[page + 1:]

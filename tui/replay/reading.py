@@ -217,7 +217,7 @@ class SessionReading:
         if place is None:
             self._recording, after = Recording(), None
         else:
-            after = self._recording.drop_from([place])
+            after = self._recording.drop_from(place)
         self._answered = _earlier(self._answered, after)
         while (after := await self.store.read(_add_page, self._recording, self.row.id, after)):
             pass
