@@ -57,11 +57,11 @@ def _cut(name: str, most: int) -> str:
     return name.strip(" ").encode("utf-8", "replace")[:most].decode("utf-8", "ignore").strip(" ")
 
 
-def _free(parts: tuple[str, ...], taken: set[tuple[str, ...]]) -> tuple[str, ...]:
+def _free(parts: tuple[str, ...], *taken: set[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the names of a path, with a number behind the last where the path is taken."""
     *folders, stem = parts
     number = 2
-    while parts in taken:
+    while any(parts in paths for paths in taken):
         ending = f"-{number}"
         parts = (*folders, _cut(stem, LONGEST_NAME - len(ending)) + ending)
         number += 1
@@ -84,6 +84,7 @@ class Folder:
         made_folder(expanded(folder))
         self.path = real_path(expanded(folder))
         self._places: dict[str, tuple[str, ...]] = {}
+        self._files: set[tuple[str, ...]] = set()
         self._folders: set[tuple[str, ...]] = set()
 
     def place(self, path: str, shown: str) -> tuple[str, ...]:
@@ -98,11 +99,11 @@ class Folder:
         if path not in self._places:
             *folders, name = safe_parts(shown)
             parts: tuple[str, ...] = ()
-            files = set(self._places.values())
             for folder in folders:
-                parts = _free((*parts, folder), files)
+                parts = _free((*parts, folder), self._files)
                 self._folders.add(parts)
-            self._places[path] = _free((*parts, name), files | self._folders)
+            self._places[path] = _free((*parts, name), self._files, self._folders)
+            self._files.add(self._places[path])
         return self._places[path]
 
     def write(self, parts: tuple[str, ...], body: bytes, *, replace: bool = False) -> Saved:
