@@ -180,9 +180,8 @@ class SessionReading:
         events = await store.read(newest_event, session_id)
         if events > EVENTS:
             yield await self._piece(self._recording, Left(0, events, log=True))
-        async for _events in self._log():
-            pass
-        yield await self._piece(self._recording, None, runs=self.runs)
+        await self._read_log()
+        yield await self._piece(self._recording, None)
 
     async def renewed(self, row: SessionRow) -> Piece | None:
         """Read what was written since; None where nothing was, and it runs as before.
@@ -196,7 +195,7 @@ class SessionReading:
         if now == self._extent:
             # Its agent may have ended without a word.
             same = ran == self.runs
-            return None if same else await self._piece(self._recording, None, runs=self.runs)
+            return None if same else await self._piece(self._recording, None)
         known = self._extent.touched if self._extent is not None else 0
         self._extent = now
         written = await self.store.read(written_since, row.id, self._noted, known)
@@ -208,9 +207,8 @@ class SessionReading:
             await self._read_from(min(places))
         if not written.is_sure and not await self._has_all():
             await self._read_from(None)
-        async for _events in self._log():
-            pass
-        return await self._piece(self._recording, None, runs=self.runs)
+        await self._read_log()
+        return await self._piece(self._recording, None)
 
     async def _read_from(self, place: Keyset | None) -> None:
         """Read from the page of a message to the end; None for all."""
@@ -227,22 +225,21 @@ class SessionReading:
         now = await self.store.read(extent, self.row.id)
         return (len(self._recording), self._recording.parts) == (now.messages, now.parts)
 
-    async def _log(self) -> AsyncIterator[int]:
-        """Read what the log has since it was read last; yields how many events are known."""
+    async def _read_log(self) -> None:
+        """Read what the log has since it was read last."""
         after: int | None = self._seq
         while after is not None:
             events, after = await self.store.read(log_page, self.row.id, after, EVENTS)
             self._lives.take(events)
             if after is not None:
                 self._seq = after
-                yield after
         self._lives.settle()
 
     async def _piece(
-        self, recording: Recording, left: Left | None, *, runs: bool = False,
-        is_window: bool = False,
+        self, recording: Recording, left: Left | None, *, is_window: bool = False
     ) -> Piece | None:
         """Return what was read as it is shown; None where that has no parts."""
+        runs = self.runs and left is None
         lives = self._lives if left is None and self._seq else None
         setting = self._setting()
         setting.root, setting.children = self.row.workspace_root, self._children
