@@ -23,7 +23,7 @@ from store.rows import MessageRow, PartRow
 LATEST = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 FOREVER = 1 << 62
-"""The end of what is still there."""
+"""The end of the life of what was not deleted."""
 MOST_BYTES = 2_000_000
 """Of JSON that the versions of one part hold; what came later looks like the last of them."""
 AS_IT_HAPPENED_MS = 60_000
@@ -360,11 +360,6 @@ class Lives:
         life.seqs.append(event.seq)
         if event.has_facts:
             life.hidings.append(Hiding(now.hidden_at, at))
-
-    def hidings(self, message_id: str) -> Sequence[Hiding]:
-        """Return whether a message was hidden, write by write, in its last life."""
-        lives = self.messages.get(message_id)
-        return lives[-1].hidings if lives else ()
 
     def odd(self) -> Iterator[str]:
         """Yield the messages that, or whose parts, were not always where they are in the end."""
