@@ -13,7 +13,7 @@ from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
 from store.sync.copies import original_of
 from store.sync.depending import Where
-from store.sync.forget import delete_sessions, orphan_children, take_out
+from store.sync.forget import delete_session, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
@@ -23,7 +23,6 @@ from store.sync.writer import (
     Written,
     can_continue,
     is_read,
-    log_changes,
     trim_changes,
     write_prepared,
 )
@@ -156,7 +155,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
             gone = [*_withdrawn(database, job, result), *result.superseded]
             if not batch.keep_gone:
                 gone += _left_out(database, job, result, outcome)
-            _delete(database, gone, clock)
+            for session_id in gone:
+                delete_session(database, session_id, clock)
             outcome.changed += gone
             removed += gone
         if changed or removed:
@@ -213,14 +213,6 @@ def _left_out(
         if not again:
             found.append(session_id)
     return found
-
-
-def _delete(database: Database, session_ids: list[str], clock: Clock) -> None:
-    """Delete sessions whose messages others have."""
-    for session_id in session_ids:
-        delete_sessions(database, [session_id])
-        log_changes(database, session_id, (), clock)
-        orphan_children(database, session_id, clock)
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:

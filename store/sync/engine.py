@@ -22,7 +22,7 @@ from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.copies import original_of, take_path
 from store.sync.depending import Where
-from store.sync.forget import delete_sessions, orphan_children, take_out
+from store.sync.forget import delete_session, take_out
 from store.sync.jsontext import clean
 from store.sync.library import connect_library
 from store.sync.locking import sync_lock, transaction, write_turn
@@ -35,7 +35,7 @@ from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.units import Job
 from store.sync.wanted import nothing_wanted, take_wanted
-from store.sync.writer import log_changes, trim_changes
+from store.sync.writer import trim_changes
 from store.system.clock import Clock, system_clock
 
 if TYPE_CHECKING:
@@ -340,9 +340,7 @@ class Sync:
                 if others:
                     self._again += others
                     take_path(self.database.connection, session_id)
-                elif delete_sessions(self.database, [session_id]):
-                    log_changes(self.database, session_id, (), self.clock)
-                    orphan_children(self.database, session_id, self.clock)
+                elif delete_session(self.database, session_id, self.clock):
                     removed.append(session_id)
         if gone:
             trim_changes(self.database)

@@ -197,6 +197,23 @@ def _with_subagents(database: Database, session_ids: list[str]) -> list[str]:
     return family
 
 
+def delete_session(database: Database, session_id: str, clock: Clock) -> list[str]:
+    """Delete a session as ``delete_sessions`` does, and note it in the change log.
+
+    Args:
+        database: The library, in a transaction.
+        session_id: The session.
+        clock: Gives the time for the change log.
+
+    Returns:
+        The ids of the session and of the children that lost it; none where it did not exist.
+    """
+    if not delete_sessions(database, [session_id]):
+        return []
+    log_changes(database, session_id, (), clock)
+    return [session_id, *orphan_children(database, session_id, clock)]
+
+
 def orphan_children(database: Database, session_id: str, clock: Clock) -> list[str]:
     """Remove the parent link of a deleted session's children; return their ids.
 

@@ -19,7 +19,7 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.base.protocol import OutlinedSource
 from store.sync import units
 from store.sync.batch import ROW_ERRORS
-from store.sync.forget import delete_sessions, orphan_children, take_out
+from store.sync.forget import delete_session, take_out
 from store.sync.jsontext import clean
 from store.sync.locking import transaction, write_turn
 from store.sync.prepared import PreparedSession, prepare
@@ -166,7 +166,7 @@ def settle(
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
-    connection, deleted, orphaned = database.connection, list[str](), list[str]()
+    connection, deleted, changed = database.connection, list[str](), list[str]()
     with transaction(connection, database.path):
         for target in targets:
             place = target.source.kind, clean(str(target.root))
@@ -182,10 +182,8 @@ def settle(
                     continue
                 connection.execute("DELETE FROM outlines WHERE session_id = ?", (session_id,))
                 if unread:
-                    delete_sessions(database, [session_id])
-                    log_changes(database, session_id, (), clock)
-                    orphaned += orphan_children(database, session_id, clock)
+                    changed += delete_session(database, session_id, clock)
                     deleted.append(session_id)
     if deleted:
         take_out(database, deleted)
-    return [*deleted, *orphaned]
+    return changed
