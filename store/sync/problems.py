@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from store.engine.database import Database
 from store.engine.server_url import Root, as_root
 from store.sources.base.protocol import Problem
+from store.sync.depending import Where
 from store.sync.jsontext import clean
 from store.sync.roots import may_be_there
 from store.sync.units import read_again
@@ -73,11 +74,7 @@ def replace(
     """
     where = (kind, clean(str(root)), clean(unit))
     before, after = _stored(database, kind, root, unit), _rows(found)
-    database.connection.executemany(
-        "DELETE FROM source_problems WHERE kind = ? AND root = ? AND unit = ? "
-        "AND path = ? AND line = ? AND reason = ?",
-        ((*where, *row) for row in before - after),
-    )
+    _delete(database, ((*where, *row) for row in before - after))
     now, added = clock(), after - before
     database.connection.executemany(
         "INSERT INTO source_problems(kind, root, unit, path, line, reason, seen_at) "
@@ -102,7 +99,7 @@ SELECT root FROM roots WHERE root IS NOT NULL AND root <> ?2
 
 
 def _take_along(
-    database: Database, where: tuple[str, str, str], added: set[tuple[str, int, str]]
+    database: Database, where: Where, added: set[tuple[str, int, str]]
 ) -> None:
     """Delete the same problems of roots that are gone: they were renamed to this one."""
     kind, root, unit = where
@@ -113,17 +110,21 @@ def _take_along(
             (kind, other, unit, other + path.removeprefix(root), line, reason)
             for path, line, reason in added if path.startswith(root)
         ]  # fmt: skip
-        deleted = database.connection.executemany(
-            "DELETE FROM source_problems WHERE (kind, root, unit, path, line, reason)"
-            " = (?, ?, ?, ?, ?, ?)",
-            before,
-        )
-        if deleted.rowcount > 0:
+        if _delete(database, before) > 0:
             # It is read again where it comes back there.
             read_again(database, [(kind, other, unit)])
 
 
-def drop_moved(database: Database, wheres: Iterable[tuple[str, str, str]]) -> None:
+def _delete(database: Database, rows: Iterable[tuple[str, str, str, str, int, str]]) -> int:
+    """Delete problems of these kinds, roots, units, paths, lines and reasons; return how many."""
+    return database.connection.executemany(
+        "DELETE FROM source_problems WHERE (kind, root, unit, path, line, reason)"
+        " = (?, ?, ?, ?, ?, ?)",
+        rows,
+    ).rowcount
+
+
+def drop_moved(database: Database, wheres: Iterable[Where]) -> None:
     """Delete the problems of units whose roots are gone, as their sessions went elsewhere.
 
     Args:

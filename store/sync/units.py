@@ -157,7 +157,7 @@ def moved(source: Source, unit: Unit, stored: str | None, excludes: Excludes) ->
     )
 
 
-def where(job: Job) -> tuple[str, str, str]:
+def where(job: Job) -> depending.Where:
     """Return kind, root and key of a job's unit as they are stored."""
     return job.source.kind, clean(str(job.root)), key_of(job.unit)
 
@@ -203,9 +203,7 @@ def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None
     )
 
 
-def forget_elsewhere(
-    database: Database, job: Job, session_id: str
-) -> list[tuple[str, str, str]]:
+def forget_elsewhere(database: Database, job: Job, session_id: str) -> list[depending.Where]:
     """Delete the state of other units that had a session, which has moved to this unit.
 
     Its file may return to the old place and is then read again.
