@@ -173,8 +173,9 @@ def _write_place(
         prepared = with_known_lineage(connection, prepared, same_mapping=same_mapping)
     if prepared.first_record:
         return _write_added(database, prepared, clock, keep_gone, same_mapping)
-    told_more = known is not None and prepared.partial and not known.partial
-    if told_more and (keep_gone or known is None or known.path not in read_from):
+    if known is not None and prepared.partial and not known.partial and (
+        keep_gone or known.path not in read_from
+    ):
         return Written(prepared.id, skipped="the session's own files told more")
     if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)
