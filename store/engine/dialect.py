@@ -8,6 +8,11 @@ has PostgreSQL's, with the same methods.
 from __future__ import annotations
 
 
+def quoted(name: str) -> str:
+    """Return a name as a quoted identifier of SQL, of either engine."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 class Dialect:
     """SQL of SQLite.
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from store.engine.connection import Connection
+from store.engine.dialect import quoted
 from store.engine.schema import REQUIRED_COLUMNS, statements
 from store.engine.transactions import transaction
 
@@ -195,11 +196,6 @@ def bit_of(table: str, column: str) -> int:
     return REQUIRED_COLUMNS[table].index(column)
 
 
-def quoted(names: list[str]) -> list[str]:
-    """Return names for SQL: ``index`` is a word of it."""
-    return [f'"{name}"' for name in names]
-
-
 def keys_of(table: str, row: str) -> dict[str, str]:
     """Return the SQL of an event's keys, by their columns.
 
@@ -220,7 +216,7 @@ def _insert(stream: str, kind: str, columns: dict[str, str], source: str = "") -
         source: Where they are selected from; one row.
     """
     last = f"(SELECT seq FROM events WHERE stream_id = {stream} ORDER BY seq DESC LIMIT 1)"
-    names = ", ".join(quoted(["stream_id", "seq", "at", "kind", *columns]))
+    names = ", ".join(map(quoted, ("stream_id", "seq", "at", "kind", *columns)))
     values = ", ".join([stream, f"coalesce({last}, 0) + 1", NOW, kind, *columns.values()])
     selected = f"SELECT {values} FROM {source}" if source else f"VALUES ({values})"
     return f"INSERT INTO events({names}) {selected}"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from store.engine.companions import beside, size_of
+from store.engine.dialect import quoted
 from store.engine.transactions import explained, is_full, primary_code
 from store.errors import Refused, StoreError
 from store.system.files import AlreadyThere
@@ -139,11 +140,6 @@ def row_counts(connection: sqlite3.Connection) -> dict[str, int]:
     )]  # fmt: skip
     return {name: connection.execute(
         f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] for name in names}
-
-
-def quoted(name: str) -> str:
-    """Return a table's name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def checked(path: Path, rows: Mapping[str, int], progress: Progress) -> Snapshot:

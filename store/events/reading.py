@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from store.engine.connection import Connection
 from store.engine.database import Database
-from store.engine.event_log import KEYS, bit_of, quoted, values_of
+from store.engine.dialect import quoted
+from store.engine.event_log import KEYS, bit_of, values_of
 from store.engine.values import number, number_or_none
 from store.events.log import has_events
 from store.events.rows import Value, exact, grown, placed
@@ -129,7 +130,7 @@ class _Reader:
         key, of = ("id", "") if session_id is None else ("seq", "stream_id = ? AND ")
         self._parameters = () if session_id is None else (session_id,)
         self._select = (
-            f"SELECT {_HEAD}, {', '.join(quoted(columns))} FROM events WHERE {of}{key} > ?"
+            f"SELECT {_HEAD}, {', '.join(map(quoted, columns))} FROM events WHERE {of}{key} > ?"
             f" ORDER BY {key} LIMIT {_AT_ONCE}")
         self._key = 2 if session_id is not None else 0
         self._indexes: dict[Value, int | None] = {}

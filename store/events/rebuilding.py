@@ -14,10 +14,11 @@ from pathlib import Path
 from store.engine.companions import beside
 from store.engine.connection import Connection, dialect_of
 from store.engine.database import Database, open_database
+from store.engine.dialect import quoted
 from store.engine.opening import open_target
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.server_url import ServerUrl
-from store.engine.snapshots import COMPANIONS, PARTIAL, quoted
+from store.engine.snapshots import COMPANIONS, PARTIAL
 from store.engine.transactions import explained, transaction
 from store.errors import Refused
 from store.events.log import require_events

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.engine.connection import Connection
-from store.engine.event_log import KEYS, quoted, values_of
+from store.engine.dialect import quoted
+from store.engine.event_log import KEYS, values_of
 from store.engine.schema import REQUIRED_COLUMNS
 
 Value = int | float | bytes | None
@@ -163,10 +164,10 @@ def fold(connection: Connection, stream: Value, until: int | None = None) -> Fol
 
 
 _COLUMNS = {
-    table: ", ".join(quoted([KEYS[table].get(name, name) for name in names]))
+    table: ", ".join(quoted(KEYS[table].get(name, name)) for name in names)
     for table, names in REQUIRED_COLUMNS.items()
 }
-_VALUES = {table: ", ".join(quoted(values_of(table))) for table in TABLES}
+_VALUES = {table: ", ".join(map(quoted, values_of(table))) for table in TABLES}
 
 
 def row_of(connection: Connection, stream: Value, table: str, events: list[int]) -> Row:

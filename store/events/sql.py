@@ -5,7 +5,8 @@ What a change adds is written by the triggers of ``store.engine.event_log``.
 
 from __future__ import annotations
 
-from store.engine.event_log import EventTables, keys_of, quoted, values_of, without_stream
+from store.engine.dialect import quoted
+from store.engine.event_log import EventTables, keys_of, values_of, without_stream
 
 _LAST = "(SELECT coalesce(max(seq), 0) FROM events WHERE stream_id = CAST(:session AS TEXT))"
 
@@ -23,7 +24,7 @@ def _snapshot(tables: EventTables, table: str, word: str, source: str, order: st
     keys = keys_of(table, "r")
     columns = without_stream(keys) | {
         name: tables.stored(f'r."{name}"', name) for name in values_of(table)}
-    names = ", ".join(quoted(["stream_id", "seq", "at", "kind", *columns]))
+    names = ", ".join(map(quoted, ("stream_id", "seq", "at", "kind", *columns)))
     values = ", ".join([
         keys["stream_id"], f"{_LAST} + row_number() OVER (ORDER BY {order})",
         "CAST(:at AS BIGINT)", f"'{word}.snapshot'", *columns.values()])

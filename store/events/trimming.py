@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from store.engine.connection import Connection, dialect_of
 from store.engine.database import Database, in_transaction
-from store.engine.event_log import KEYS, quoted, values_of
+from store.engine.dialect import quoted
+from store.engine.event_log import KEYS, values_of
 from store.events.log import LogState, has_events, log_state, require_events
 from store.events.rows import Value, exact, fold, placed, row_of
 from store.events.sql import STORE_STREAM
@@ -183,7 +184,7 @@ _NEUTRAL = (
     " WHEN message_id IS NOT NULL THEN 'message.updated' ELSE 'session.updated' END, changed = 0, "
     + ", ".join(f"{name} = NULL" for name in [
         "kept", "insert_at", "inserted",
-        *quoted(list(dict.fromkeys(name for table in KEYS for name in values_of(table))))])
+        *map(quoted, dict.fromkeys(name for table in KEYS for name in values_of(table)))])
     + " WHERE id = ?"
 )
 """The statement that makes an event one that changes nothing."""

@@ -11,7 +11,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
-from store.engine.event_log import KEYS, bit_of, quoted, values_of
+from store.engine.dialect import quoted
+from store.engine.event_log import KEYS, bit_of, values_of
 from store.engine.reading import message_row, part_row
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.values import decoded, number, number_or_none, text
@@ -418,8 +419,9 @@ def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Ite
         some = seqs[start: start + _AT_ONCE]
         with exact(connection):
             found = connection.execute(
-                f"SELECT changed, kept, insert_at, inserted, {', '.join(quoted(keys))} FROM events"
-                f" WHERE stream_id = {placed(None)} AND seq IN ({', '.join('?' * len(some))})"
+                f"SELECT changed, kept, insert_at, inserted, {', '.join(map(quoted, keys))}"
+                f" FROM events WHERE stream_id = {placed(None)}"
+                f" AND seq IN ({', '.join('?' * len(some))})"
                 " ORDER BY seq", (session_id, *some)).fetchall()
         for changed, kept, insert_at, inserted, *values in found:
             if changed is None or not row:

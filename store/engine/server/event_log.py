@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from itertools import count
 
+from store.engine.dialect import quoted
 from store.engine.event_log import (
     KEYS,
     SESSION_KIND,
@@ -21,7 +22,6 @@ from store.engine.event_log import (
     EventTables,
     bit_of,
     keys_of,
-    quoted,
     values_of,
     without_stream,
 )
@@ -86,7 +86,7 @@ def _insert(events: str, stream: str, kind: str, columns: dict[str, str]) -> str
         kind: The SQL of the kind.
         columns: The SQL of the further columns.
     """
-    names = ", ".join(quoted(["stream_id", "seq", "at", "kind", *columns]))
+    names = ", ".join(map(quoted, ("stream_id", "seq", "at", "kind", *columns)))
     last = f"(SELECT seq FROM {events} WHERE stream_id = {stream} ORDER BY seq DESC LIMIT 1)"
     values = ", ".join([stream, f"coalesce({last}, 0) + 1", _NOW, kind, *columns.values()])
     return f"INSERT INTO {events}({names}) VALUES ({values});"
@@ -139,7 +139,7 @@ def _updated(table: str, names: Mapping[str, str]) -> str:
         f"(CAST({_differs(name)} AS int)::bigint << {bit_of(table, name)})"
         for name in values_of(table))
     changed = {
-        name: f"CASE WHEN {_differs(name)} THEN {_stored(f'NEW.{quoted([name])[0]}', name)} END"
+        name: f"CASE WHEN {_differs(name)} THEN {_stored(f'NEW.{quoted(name)}', name)} END"
         for name in values_of(table)}
     if table == "chat_parts":
         changed["data_json"] = "data"
@@ -164,7 +164,7 @@ def _function(table: str, names: Mapping[str, str]) -> str:
     events, word = names["events"], WORDS[table]
     old, new = keys_of(table, "OLD"), keys_of(table, "NEW")
     whole = without_stream(new) | {
-        name: _stored(f"NEW.{quoted([name])[0]}", name) for name in values_of(table)}
+        name: _stored(f"NEW.{quoted(name)}", name) for name in values_of(table)}
     created = _insert(events, new["stream_id"], f"'{word}.created'", whole)
     moved = _insert(events, old["stream_id"], f"'{word}.moved'", without_stream(old))
     deleted = _insert(events, old["stream_id"], f"'{word}.deleted'", without_stream(old))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from store.engine.dialect import quoted
 from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl, without
 from store.system.paths import expanded, read_regular
 
@@ -110,11 +111,6 @@ def login_of(url: ServerUrl) -> Login:
     return Login(
         arguments, ", ".join(map(quoted, path)), bool(password), password or "", open_file,
     )  # fmt: skip
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def schemas_of(search_path: str) -> list[str]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from store.engine import schema
 from store.engine.database import READING, SERVERS, Database
+from store.engine.dialect import quoted
 from store.engine.form import Form
 from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
 from store.engine.server.event_log import ServerEvents
-from store.engine.server.login import quoted, schemas_of, url_address
+from store.engine.server.login import schemas_of, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server.searched import make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl

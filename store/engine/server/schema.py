@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from store.engine import schema
+from store.engine.dialect import quoted
 from store.engine.server.dialect import Postgres
-from store.engine.server.login import quoted
 
 if TYPE_CHECKING:
     from store.engine.server.connection import ServerConnection

@@ -12,7 +12,7 @@ import sqlite3
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from store.engine.server.login import quoted
+from store.engine.dialect import quoted
 from store.language.folding import DROPPED
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from store.engine.dialect import quoted
 from store.sources.base.databases import decoded
 from store.sources.base.drafts import ApiAnswer, MessageDraft, SessionDraft
 from store.sources.base.message_tree import TreeNode, laid_out
@@ -17,7 +18,7 @@ from store.sources.base.row_session import RowSession
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import mapping, number, utc_ms
 from store.sources.openai_agents.items import Item, Messages
-from store.sources.openai_agents.tables import Tables, quoted
+from store.sources.openai_agents.tables import Tables
 
 KIND = "openai-agents"
 

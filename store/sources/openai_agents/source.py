@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from store.engine.dialect import quoted
 from store.sources.base.databases import SqliteRows, stamp_of_rows
 from store.sources.base.named_files import NamedFiles
 from store.sources.base.protocol import Problem, Reading, Unit
@@ -13,7 +14,7 @@ from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.row_session import RowSession
 from store.sources.base.values import number, string, utc_ms
 from store.sources.openai_agents.session import KIND, read_session
-from store.sources.openai_agents.tables import Tables, quoted, tables_in
+from store.sources.openai_agents.tables import Tables, tables_in
 
 _BYTES_PER_ITEM = 1024
 

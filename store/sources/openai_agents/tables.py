@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from store.engine.dialect import quoted
 from store.sources.base.row_reader import Row, RowReader
 
 _MESSAGES = frozenset({"id", "session_id", "message_data", "created_at"})
@@ -63,9 +64,3 @@ def _referred(reader: RowReader, table: str) -> dict[str, str]:
     """Return the tables that a table's columns refer to."""
     rows: list[Row] = reader.rows(f"PRAGMA foreign_key_list({quoted(table)})")
     return {str(row["from"]): str(row["table"]) for row in rows}
-
-
-def quoted(name: str) -> str:
-    """Return a table's name as SQL quotes it."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from store.engine.server.login import Login, login_of, quoted, url_address
+from store.engine.dialect import quoted
+from store.engine.server.login import Login, login_of, url_address
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.databases import Row

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from store.engine.server.login import quoted
+from store.engine.dialect import quoted
 from store.sources.base.databases import Row
 
 Decode = Callable[[bytes], object]
