@@ -15,6 +15,9 @@ from tui.cli.output import Printer, UsageError, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.working import showing
 
+_INDEXED = {"words": "words", "newest": "the newest messages"}
+"""What the indexes of searches are of, by their names in ``ServerSizes.search``."""
+
 
 class StoreOrSizes(argparse.Action):
     """``--store PATH`` names the store; ``--store`` alone is the same as ``--sizes``."""
@@ -77,7 +80,7 @@ def _print_server(database: Database, found: ServerSizes) -> None:
         ("space", [(figures.size(found.total), "together"), *whole]),
         ("rows", [(f"{'about ' if one.is_estimate else ''}{one.rows:,}", one.name)
                   for one in found.tables]),
-        ("search", [("there" if there else "missing", f"index of {name}")
+        ("search", [("there" if there else "missing", f"index of {_INDEXED.get(name, name)}")
                     for name, there in found.search.items()]),
         ("settings", [(value, name) for name, value in found.settings.items()]),
     ])
