@@ -108,7 +108,7 @@ class ShowsTrouble(Protocol):
     """A screen above the main one that shows why what it shows may be old."""
 
     def show_trouble(self, words: str) -> None:
-        """Show the words of the top line, or take them away where there are none."""
+        """Show some words in the top line; empty words remove it."""
         ...
 
 

@@ -56,7 +56,7 @@ def lines_of(widget: Widget, crop: Region, *, different: int) -> list[Strip]:
 
 
 class PaneRow(Horizontal):
-    """Has the panes beside each other."""
+    """Lays the panes out side by side."""
 
     BLANK = True  # Covered by the panes: Textual would draw each of its lines beneath them.
 

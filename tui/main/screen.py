@@ -175,7 +175,7 @@ class MainScreen(CommandPane, Screen[None]):
             self._preview(self.sessions.selected_id)
 
     def _arranged(self) -> None:
-        """Bring the panes that may have come into sight, and the footer, up to date."""
+        """Refresh the footer, and the panes that may have become visible."""
         if self.panes.arrangement.shows("transcript"):
             self.opener.came_into_sight()
         self.feed.came_into_sight()

@@ -31,7 +31,7 @@ from tui.transcript.skeleton import EMPTY_INDEX, HIDDEN, UNSETTLED, WAITING, Ske
 NEAR = 60
 """Parts at the end whose rows are read before a moment is shown."""
 VERSION_BYTES = 4_000_000
-"""Of what parts and messages were, by the log, that are kept."""
+"""Characters of earlier versions of parts and messages that are kept in memory."""
 OPEN = 32
 """Parts that changed later whose rows are read before a moment is shown."""
 MOST_NEAR = 160
@@ -169,7 +169,7 @@ def _writes(life: Life, *, is_past: bool = False) -> Writes:
 
 
 class _Merging:
-    """Puts messages to the places that they had, by a log, among those of the store."""
+    """Merges the places that messages had, by the log, into the order of the store."""
 
     def __init__(
         self, skeleton: Skeleton, timeline: Timeline, lives: Lives, odd: set[str]

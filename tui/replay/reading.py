@@ -79,7 +79,7 @@ class Piece(NamedTuple):
 
 
 class ReplayReader(SessionReader):
-    """A session of which also what it was can be read."""
+    """A session whose earlier versions can be read too."""
 
     async def have(self, document: Document, parts: Iterable[int]) -> bool:
         """Load what parts were, where it is not loaded yet; return whether any was missing."""
@@ -139,7 +139,7 @@ class SessionReading:
         self._seq = 0
         self._answers: dict[str, Answer] = {}
         self._answered: Keyset | None = None
-        """The message behind which answers are still to be read; None where no answer was read."""
+        """Answers after this message are still to be read; None if all are."""
         self._children: list[Child] = []
         self._parent = ""
 

@@ -14,7 +14,7 @@ Work = Callable[[], Awaitable[None]]
 
 
 class Jobs(Protocol):
-    """Starts work and pauses; the pane is one."""
+    """What starts work and timers for the parts of the pane: the pane itself."""
 
     def start(self, work: Work, group: str) -> Worker[None]:
         """Start work on the event loop, in place of older work of its group.

@@ -152,7 +152,12 @@ class _Hashes:
         return self._count
 
     def put(self, hashed: int, there: bool) -> None:
-        """Have a hash in the set, or not."""
+        """Add a hash to the set, or remove it.
+
+        Args:
+            hashed: The hash.
+            there: Whether to add it.
+        """
         bucket = self._buckets.get(hashed % _BUCKETS)
         if bucket is None:
             if there:

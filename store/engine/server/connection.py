@@ -37,7 +37,7 @@ BUSY_S = 5
 _KEPT = 500
 """Statements that are kept, prepared where the server keeps them."""
 _WITH_JIT = 11
-"""The first version that compiles statements, whose plans are often read as dear ones with
+"""The first version that compiles statements, whose plans often look expensive with
 partitions: the 40 rows of a list took 8.4 s to compile and 0.05 to run. Behind a pooler the
 server's connection is not ours to set; the role can be (`ALTER ROLE x SET jit = off`)."""
 _WRITERS, _VERBS, _SESSION = 0x42534352, 0x42535642, 0x42535345
