@@ -31,9 +31,8 @@ async def test_the_pace_is_slower_while_the_terminal_has_no_focus(
         assert paces == [50, 250, 50]
 
 
-async def test_many_writes_are_drawn_at_once_and_then_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def counted_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets where each pass over the changes begins, from now on."""
     passes: list[int] = []
 
     def read(db: Any, seq: int) -> Any:
@@ -41,10 +40,16 @@ async def test_many_writes_are_drawn_at_once_and_then_together(
         return since(db, seq)
 
     since = changes.since
+    monkeypatch.setattr(changes, "since", read)
+    return passes
+
+
+async def test_many_writes_are_drawn_at_once_and_then_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with live(tmp_path / "s.db") as shown:
         main = shown.app.main
-        monkeypatch.setattr(changes, "since", read)
-        watcher = main.watcher
+        passes, watcher = counted_passes(monkeypatch), main.watcher
         watcher.passed_at, watcher.pace = -7200.0, Pace(repaint_ms=3_600_000)
         for number in range(20):
             shown.write(("new_message", 31 + number))
@@ -65,16 +70,8 @@ async def test_a_pass_that_is_all_but_due_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else none is made any more, as each later one waits for it."""
-    passes: list[int] = []
-
-    def read(db: Any, seq: int) -> Any:
-        passes.append(seq)
-        return since(db, seq)
-
-    since = changes.since
     async with live(tmp_path / "s.db") as shown:
-        watcher = shown.app.main.watcher
-        monkeypatch.setattr(changes, "since", read)
+        passes, watcher = counted_passes(monkeypatch), shown.app.main.watcher
         watcher.passed_at, watcher.pace = 0.0, Pace(repaint_ms=50)
         clock = iter((0.05 - 1e-9,))
         monkeypatch.setattr(
