@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from store.text.figures import count_of
+
 _TELLING_KEYS = (
     "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
     "query", "url", "subject", "description", "prompt", "skill", "name",
@@ -62,9 +64,9 @@ def _subject(given: Any) -> str:
         files = _PATCHED.findall(given[key]) if isinstance(given.get(key), str) else []
         if files:
             return _one_line(", ".join(files))
-    for key in ("todos", "plan", "questions"):
+    for key, word in (("todos", "todo"), ("plan", "step"), ("questions", "question")):
         if isinstance(given.get(key), list):
-            return f"{len(given[key])} {key if key != 'plan' else 'steps'}"
+            return count_of(len(given[key]), word)
     return ", ".join(_argument(name, value) for name, value in given.items())
 
 

@@ -43,6 +43,8 @@ def test_output_as_text(output: Any, text: str) -> None:
         ({"range": "v1..v2", "n": 20, "deep": True, "filter": {"a": 1}, "text": "x" * 61},
          "range: v1..v2, n: 20, deep: true, filter, text"),
         ({"input": "no patch"}, "input: no patch"),
+        ({"questions": [{"question": "Both?"}]}, "1 question"),
+        ({"plan": [{"step": "a"}, {"step": "b"}]}, "2 steps"),
     ],
 )  # fmt: skip
 def test_what_a_call_was_about(given: Any, subject: str) -> None:
