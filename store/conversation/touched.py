@@ -103,9 +103,14 @@ class FileTouch:
     changes: Callable[[], list[DiffLine]] | None = field(default=None, compare=False, repr=False)
 
     @property
+    def is_use(self) -> bool:
+        """Whether the call read or changed the file, and not only searched in it."""
+        return self.kind != "search"
+
+    @property
     def is_change(self) -> bool:
         """Whether the file is another one after the call."""
-        return self.kind not in ("read", "search")
+        return self.is_use and self.kind != "read"
 
     def diff(self) -> list[DiffLine]:
         """Return the lines of the change; none where they are not recorded."""

@@ -379,7 +379,7 @@ def _uses(
         folder = resolved(named, place.folder, of.root) if named else ""
         yield CommandUse(call, touch.command[:longest], len(touch.command), folder)
     for at, file in enumerate(touch.files):
-        if file.kind != "search":
+        if file.is_use:
             yield _use(call, file, at, folders)
 
 

@@ -210,7 +210,7 @@ async def test_the_list_says_how_files_are_on_disk(talk: Talk, path: Path) -> No
 async def test_a_message_with_a_snapshot_leads_to_its_files(tmp_path: Path) -> None:
     edit = call("Write", {"file_path": "/nowhere/a.py", "content": "one\n"})
     said = [Said("user", [text("Fix it")], {"snapshot_id": "snap-1"}),
-            Said("assistant", [edit, text("Done")])]
+            Said("assistant", [edit, text("Done"), call("Grep", {"path": "src", "pattern": "x"})])]
     async with running(make_store(tmp_path / "s.db", said)) as run:
         await run.open(SESSION)
         await run.press("g", "-")
@@ -218,7 +218,9 @@ async def test_a_message_with_a_snapshot_leads_to_its_files(tmp_path: Path) -> N
         screen = run.app.screen
         assert isinstance(screen, FileScreen) and screen.number == 0
         assert screen.file is not None and len(screen.file.points) == 2
-        await run.press("escape", "G", "-")
+        await run.press("escape", "G", "-")  # A search opens no file.
+        assert run.app.screen is run.app.main
+        await run.press(",", "-")
         assert run.app.screen is run.app.main
 
 

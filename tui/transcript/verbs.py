@@ -125,7 +125,7 @@ class SessionVerbs:
         return item.message.id if kept else None
 
     def file_part(self) -> str | None:
-        """Return the selected part where it is a call that touches files; else None."""
+        """Return the selected part where it is a call that reads or changes files; else None."""
         from store.conversation.touched import touched
 
         shown = self._shown
@@ -133,7 +133,8 @@ class SessionVerbs:
         if item is None or item.row is None:
             return None
         found = touched(item.data)
-        return item.row.id if found is not None and found.files else None
+        uses = found is not None and any(file.is_use for file in found.files)
+        return item.row.id if uses else None
 
     async def show_exchange(self) -> None:
         """Show what the agents of the session sent to each other."""
