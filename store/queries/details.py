@@ -21,7 +21,7 @@ from store.queries.originals import record_count
 from store.queries.running_totals import RunningTotals
 from store.queries.shared_answers import shared_answers
 from store.rows import SessionRow
-from store.text.stored_json import as_dict
+from store.text.stored_json import as_dict, as_list
 from store.usage import Spent
 
 PROMPT_CHARACTERS = 200
@@ -225,10 +225,12 @@ def _task_numbers(db: Database, session_id: str) -> dict[str, int]:
     """Return the numbers of the tasks that the agent keeps with a session, by their ids."""
     row = sessions.get(db, session_id)
     tasks = as_dict(decoded(row.metadata_json).get("backscroll") if row else {}).get("tasks")
-    return {
-        task["id"]: place if isinstance(place, int) else 0
-        for task in map(as_dict, tasks if isinstance(tasks, list) else [])
-        if isinstance(task.get("id"), str) for place in [task.get("task_index")]}
+    numbers: dict[str, int] = {}
+    for task in map(as_dict, as_list(tasks)):
+        name, place = task.get("id"), task.get("task_index")
+        if isinstance(name, str):
+            numbers[name] = place if isinstance(place, int) else 0
+    return numbers
 
 
 def messages_of(
