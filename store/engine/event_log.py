@@ -9,7 +9,7 @@ are, with their storage class and bytes; nothing goes through a JSON function.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from store.engine.connection import Connection
 from store.engine.dialect import quoted
@@ -298,14 +298,11 @@ _GROWN = (
 """Rows of ``n`` (the new text as bytes) and how it grew out of the old one; NULL if it did not."""
 
 
-def _key_was_set(path: str) -> str:
-    return (f"json_extract(NEW.metadata_json, '{path}') IS NOT NULL"
-            f" AND json_extract(OLD.metadata_json, '{path}') IS NULL")
-
-
-def _key_was_cleared(path: str) -> str:
-    return (f"json_extract(NEW.metadata_json, '{path}') IS NULL"
-            f" AND json_extract(OLD.metadata_json, '{path}') IS NOT NULL")
+def _key(what: str, path: str) -> str:
+    new, old = (f"json_extract({row}.metadata_json, '$.{path}')" for row in ("NEW", "OLD"))
+    if what == "set":
+        return f"{new} IS NOT NULL AND {old} IS NULL"
+    return f"{new} IS NULL AND {old} IS NOT NULL"
 
 
 SESSION_KIND = (
@@ -314,19 +311,31 @@ SESSION_KIND = (
     " ELSE 'session.updated' END"
 )
 """The SQL of the kind of a session's update."""
-_MESSAGE_KIND = (
-    "CASE WHEN NEW.metadata_json IS OLD.metadata_json"
+_MESSAGE_KINDS = (
+    ("set", "hidden_at", "message.hidden"), ("cleared", "hidden_at", "message.shown"),
+    ("set", "backscroll.aborted_at", "run.aborted"),
+    ("set", "queue_canceled_at", "message.cancelled"),
+    ("set", "queued_at", "message.queued"), ("cleared", "queued_at", "message.fired"),
+)  # fmt: skip
+"""What happens to a key of a message's metadata, and the kind of that update."""
+
+
+def message_kind(same: str, key: Callable[[str, str], str]) -> str:
+    """Return the SQL of the kind of a message's update.
+
+    Args:
+        same: The condition that its metadata tell nothing.
+        key: Returns the condition that a key was ``set`` or ``cleared``, by that and its path.
+    """
+    cases = "".join(
+        f" WHEN {key(what, path)} THEN '{kind}'" for what, path, kind in _MESSAGE_KINDS)
+    return f"CASE WHEN {same} THEN 'message.updated'{cases} ELSE 'message.updated' END"
+
+
+_MESSAGE_KIND = message_kind(
+    "NEW.metadata_json IS OLD.metadata_json"
     " OR typeof(NEW.metadata_json) <> 'text' OR typeof(OLD.metadata_json) <> 'text'"
-    " OR NOT json_valid(NEW.metadata_json) OR NOT json_valid(OLD.metadata_json)"
-    " THEN 'message.updated'"
-    f" WHEN {_key_was_set('$.hidden_at')} THEN 'message.hidden'"
-    f" WHEN {_key_was_cleared('$.hidden_at')} THEN 'message.shown'"
-    f" WHEN {_key_was_set('$.backscroll.aborted_at')} THEN 'run.aborted'"
-    f" WHEN {_key_was_set('$.queue_canceled_at')} THEN 'message.cancelled'"
-    f" WHEN {_key_was_set('$.queued_at')} THEN 'message.queued'"
-    f" WHEN {_key_was_cleared('$.queued_at')} THEN 'message.fired'"
-    " ELSE 'message.updated' END"
-)
+    " OR NOT json_valid(NEW.metadata_json) OR NOT json_valid(OLD.metadata_json)", _key)
 
 WORDS = {"chat_sessions": "session", "chat_messages": "message", "chat_parts": "part"}
 """What a row of the three tables is called in the kind of an event."""

@@ -22,6 +22,7 @@ from store.engine.event_log import (
     EventTables,
     bit_of,
     keys_of,
+    message_kind,
     values_of,
     without_stream,
 )
@@ -57,24 +58,16 @@ def _differs(column: str) -> str:
     return f"{_row('NEW', column)} IS DISTINCT FROM {_row('OLD', column)}"
 
 
-def _key(condition: str, path: str) -> str:
+def _key(what: str, path: str) -> str:
     old, new = (_SQL.is_set(f"{row}.metadata_json", path) for row in ("OLD", "NEW"))
-    return f"{new} AND NOT {old}" if condition == "set" else f"{old} AND NOT {new}"
+    return f"{new} AND NOT {old}" if what == "set" else f"{old} AND NOT {new}"
 
 
-_MESSAGE_KIND = (
-    f"CASE WHEN NOT ({_differs('metadata_json')}) THEN 'message.updated'"
-    f" WHEN {_key('set', 'hidden_at')} THEN 'message.hidden'"
-    f" WHEN {_key('cleared', 'hidden_at')} THEN 'message.shown'"
-    f" WHEN {_key('set', 'backscroll.aborted_at')} THEN 'run.aborted'"
-    f" WHEN {_key('set', 'queue_canceled_at')} THEN 'message.cancelled'"
-    f" WHEN {_key('set', 'queued_at')} THEN 'message.queued'"
-    f" WHEN {_key('cleared', 'queued_at')} THEN 'message.fired'"
-    " ELSE 'message.updated' END"
-)
 _KINDS = {
-    "chat_sessions": SESSION_KIND, "chat_messages": _MESSAGE_KIND, "chat_parts": "'part.updated'",
-}  # fmt: skip
+    "chat_sessions": SESSION_KIND,
+    "chat_messages": message_kind(f"NOT ({_differs('metadata_json')})", _key),
+    "chat_parts": "'part.updated'",
+}
 
 
 def _insert(events: str, stream: str, kind: str, columns: dict[str, str]) -> str:
