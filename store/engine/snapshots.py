@@ -86,7 +86,7 @@ def write_snapshot(
         StoreError: The database is damaged, or the disk of the copy is full.
     """
     _refuse_other(path, replace=replace)
-    partial = path.with_name(f"{_start_of_partial(path)}{secrets.token_hex(4)}{PARTIAL}")
+    partial = partial_beside(path)
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         rows = _copy_pages(source, partial, progress)
@@ -106,8 +106,13 @@ def write_snapshot(
             beside(partial, ending).unlink(missing_ok=True)
 
 
+def partial_beside(path: Path) -> Path:
+    """Return a new path beside a file, for what becomes that file when it is whole."""
+    return path.with_name(f"{_start_of_partial(path)}{secrets.token_hex(4)}{PARTIAL}")
+
+
 def left_partials(path: Path) -> list[Path]:
-    """Return what killed snapshots to a path have left, without those that are being written."""
+    """Return files of ``partial_beside`` that killed processes left, none that is being written."""
     ending = re.compile(rf"[0-9a-f]{{8}}{re.escape(PARTIAL)}({'|'.join(COMPANIONS)})?")
     start = _start_of_partial(path)
     try:

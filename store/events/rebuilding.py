@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,14 +17,13 @@ from store.engine.dialect import quoted
 from store.engine.opening import open_target
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.server_url import ServerUrl
-from store.engine.snapshots import COMPANIONS, PARTIAL
+from store.engine.snapshots import COMPANIONS, left_partials, partial_beside
 from store.engine.transactions import explained, transaction
 from store.errors import Refused
 from store.events.log import require_events
 from store.events.rows import TABLES, Row, Text, Value, exact, fold, is_same, placed, row_of
 from store.events.sql import STORE_STREAM
 from store.system.files import AlreadyThere
-from store.system.holders import holders
 from store.system.locations import PRIVATE_FILE
 
 Progress = Callable[[int, int], None]
@@ -163,10 +161,10 @@ def rebuild(
         return _make_on_server(db, path, progress)
     if path.exists() or path.is_symlink():
         raise AlreadyThere(f"{path} exists already")
-    start = f".{path.name[:100]}."
-    partial = path.with_name(f"{start}{secrets.token_hex(4)}{PARTIAL}")
+    partial = partial_beside(path)
     try:
-        _sweep(path.parent, start)
+        for left in left_partials(path):
+            left.unlink(missing_ok=True)
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         made = _make(db, partial, path, progress)
         try:
@@ -183,14 +181,6 @@ def rebuild(
     finally:
         for ending in ("", *COMPANIONS):
             beside(partial, ending).unlink(missing_ok=True)
-
-
-def _sweep(folder: Path, start: str) -> None:
-    """Delete what rebuilding that was killed has left of the same store."""
-    for name in os.listdir(folder):
-        path = folder / name
-        if name.startswith(start) and PARTIAL in name and not holders([path]):
-            path.unlink(missing_ok=True)
 
 
 def _make(db: Database, partial: Path, path: Path, progress: Progress) -> Rebuilt:
