@@ -11,7 +11,7 @@ from store.engine.database import Database
 from store.ids import derived_session_id
 from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
-from store.sync.copies import original_of
+from store.sync.copies import original_of, stored_path
 from store.sync.depending import Where
 from store.sync.forget import delete_session, take_out
 from store.sync.jsontext import clean
@@ -198,12 +198,9 @@ def _left_out(
         return []
     before, now = units.UnitState.parse(job.stored), units.UnitState.parse(result.saved)
     files, found = {str(file[0]) for file in (*before.files, *now.files)}, []
-    for session_id in dict.fromkeys(before.sessions):
-        row = database.connection.execute(
-            "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
-            (session_id,),
-        ).fetchone()
-        if session_id in now.sessions or row is None or row[0] not in files:
+    left_out = [one for one in dict.fromkeys(before.sessions) if one not in now.sessions]
+    for session_id in left_out:
+        if stored_path(database.connection, session_id) not in files:
             continue
         again = units.read_others_again(
             database, job.source.kind, original_of(database.connection, session_id),

@@ -390,6 +390,15 @@ def original_of(connection: Connection, session_id: str) -> str:
     return session_id if row is None or row[0] is None else str(row[0])
 
 
+def stored_path(connection: Connection, session_id: str) -> str | None:
+    """Return the file that a session was read from; None where the session is not stored."""
+    row = connection.execute(
+        "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
+        (session_id,),
+    ).fetchone()
+    return row[0] if row is not None else None
+
+
 def take_path(connection: Connection, session_id: str) -> None:
     """Note that a session or copy was removed with its file; another one takes its place."""
     connection.execute(

@@ -20,7 +20,7 @@ from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, outlines, problems, units
 from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
-from store.sync.copies import original_of, take_path
+from store.sync.copies import original_of, stored_path, take_path
 from store.sync.depending import Where
 from store.sync.forget import delete_session, take_out
 from store.sync.jsontext import clean
@@ -348,13 +348,9 @@ class Sync:
 
     def _is_elsewhere(self, session_id: str, files: set[str]) -> bool:
         """Return whether a session's file is another than the removed ones, and exists."""
-        row = self.database.connection.execute(
-            "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
-            (session_id,),
-        ).fetchone()
-        return row is not None and row[0] not in files and is_there(
-            self.database.connection, row[0] or ""
-        )
+        connection = self.database.connection
+        path = stored_path(connection, session_id)
+        return path is not None and path not in files and is_there(connection, path)
 
     def _pool_for(self, jobs: list[Job]) -> Pool | None:
         """Return helper processes for some jobs; None if there is too little work for them."""
