@@ -11,12 +11,12 @@ from store.sources.base.drafts import MessageDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import stamp_of
 from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, Others, PromptHistory
 from store.sources.base.protocol import (
     Follower,
     Known,
     Library,
-    NoLibrary,
     Place,
     Problem,
     Program,
@@ -40,7 +40,7 @@ from store.sources.claude_code.typed import TypedInSessions, is_history, typed_l
 from store.system.paths import expanded
 
 
-class ClaudeCodeSource(FileSource):
+class ClaudeCodeSource(FileSource, LibrarySource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
@@ -65,11 +65,10 @@ class ClaudeCodeSource(FileSource):
         self._words = Words()
         self._history = PromptHistory(KIND, "sessionId", typed_line)
         self._typed = TypedInSessions()
-        self._library: Library = NoLibrary()
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into for files that are gone."""
-        self._library = library
+        super().use_library(library)
         for neighbours in self._neighbours.values():
             neighbours.use_library(library)
 

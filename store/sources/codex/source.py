@@ -9,6 +9,7 @@ from pathlib import Path
 
 from store.sources.base.file_source import FileSource
 from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.library_source import LibrarySource
 from store.sources.base.prompt_history import (
     KEY,
     NAME,
@@ -21,7 +22,6 @@ from store.sources.base.protocol import (
     Follower,
     Known,
     Library,
-    NoLibrary,
     Place,
     Problem,
     Program,
@@ -93,7 +93,7 @@ def _configured(home: Path) -> Path | None:
     return expanded(named) if named else None
 
 
-class CodexSource(FileSource):
+class CodexSource(FileSource, LibrarySource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
@@ -114,13 +114,12 @@ class CodexSource(FileSource):
         self._facts = FactsReader()
         self._history = PromptHistory(KIND, "session_id", typed_line, str.lower)
         self._neighbours: dict[str, Neighbours] = {}
-        self._library: Library = NoLibrary()
         self._environment: Mapping[str, str] = os.environ
         self._user_home: Path | None = None
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into for files that are gone."""
-        self._library = library
+        super().use_library(library)
         for neighbours in self._neighbours.values():
             neighbours.use_library(library)
 
