@@ -24,6 +24,23 @@ async def opened(folder: Path, **options: Any) -> tuple[store.Store, store.Recor
     return held, await store.Recorder.open(held, **options)
 
 
+async def held_by_another(
+    held: store.Store, recorder: store.Recorder
+) -> tuple[str, sqlite3.Connection]:
+    """Begin a message with a text, and let another connection hold the store.
+
+    Returns:
+        The message's id, and that connection.
+    """
+    await held.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
+    await recorder.feed({"type": "text-start", "id": "t"})
+    message_id = recorder.message_id
+    assert message_id is not None
+    other = sqlite3.connect(held.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return message_id, other
+
+
 @pytest.mark.parametrize("name", ["tool-static-two-steps", "metadata-usage-per-step"])
 async def test_a_stream(name: str, tmp_path: Path) -> None:
     vector = VECTORS[name]
@@ -63,12 +80,7 @@ async def test_a_store_that_is_held_for_long_hinders_no_stream(
     problems: list[str] = []
     held, recorder = await opened(tmp_path, problem=problems.append)
     async with held:
-        await held.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
-        await recorder.feed({"type": "text-start", "id": "t"})
-        message_id = recorder.message_id
-        assert message_id is not None
-        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        message_id, other = await held_by_another(held, recorder)
         await recorder.feed(DELTA)
         await recorder.feed({"type": "text-end", "id": "t"})
         with pytest.raises(store.Refused, match="locked"):
@@ -96,12 +108,7 @@ async def test_what_waits_is_bounded_and_nothing_is_lost(
     problems: list[str] = []
     held, recorder = await opened(tmp_path, problem=problems.append)
     async with held:
-        await held.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
-        await recorder.feed({"type": "text-start", "id": "t"})
-        message_id = recorder.message_id
-        assert message_id is not None
-        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        message_id, other = await held_by_another(held, recorder)
         taken = 0
         with pytest.raises(store.Refused, match=r"locked.*feed it again"):
             while taken < 10_000:
