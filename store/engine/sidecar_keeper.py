@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from store.engine import sidecars
-from store.engine.server.errors import ServerError
 from store.engine.server_url import ServerTrouble
 from store.engine.sidecars import Sidecar
-from store.engine.transactions import explained, is_busy, primary_code
+from store.engine.transactions import explained, is_busy, is_lost, primary_code
 from store.errors import BackscrollError, StoreError
 from store.system.stopping import Stop
 
@@ -150,7 +149,7 @@ class Keeper(Generic[W]):
             raise explained(error, path if full else self._store) from error
         if not full:
             self.drop()
-        if isinstance(error, ServerError) and error.is_lost:
+        if is_lost(error):
             return TROUBLE_S
         self._trouble(str(explained(error, path if full else self._store)))
         return TROUBLE_S
