@@ -343,9 +343,8 @@ class _Bringing:
             return (self.person.owner,) if is_taken(self.target, rows) else rows
         if metadata_of(row[0]).get(OWNER) != self.person.owner:
             return (self.person.owner,)
-        there, here = (
-            _ids(self.target.connection, MESSAGES, rows.id),
-            {str(one[0]) for one in rows.tables[MESSAGES]})
+        there = _ids(self.target.connection, MESSAGES, rows.id)
+        here = {str(one[0]) for one in rows.tables[MESSAGES]}
         if there == here:
             return None if self._has_more_there(rows) else rows
         if there <= here:

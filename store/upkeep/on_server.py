@@ -107,4 +107,3 @@ def _make_indexes(url: ServerUrl) -> None:
     ) as database:
         if database.form.name == "own" and database.read_only is None:
             make_indexes(cast("ServerConnection", database.connection))
-
