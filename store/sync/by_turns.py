@@ -186,7 +186,7 @@ def main() -> None:
     start, task = receive(questions), receive(questions)
     if not isinstance(start, Start) or not isinstance(task, Task):
         return
-    # Whatever is wrong with the store, the parent finds too when it goes on alone, and tells it.
+    # The parent goes on alone then, and reports what is wrong with the store.
     with contextlib.suppress(StoreError, BrokenPipeError), paused_collection():
         _read_and_write(start, task, questions, answers)
 

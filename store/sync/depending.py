@@ -110,7 +110,7 @@ def save(
 ) -> None:
     """Store a unit's dependencies and facts; call it in the transaction that writes the unit.
 
-    What is new among the facts, new sessions too, is noted for ``untold``.
+    What is new among the facts, new sessions too, is noted for ``pending_news``.
 
     Args:
         database: The library.
@@ -127,7 +127,7 @@ def save(
 def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> None:
     """Store further facts of a unit; call it in the transaction that writes the unit.
 
-    What is new among them is noted for ``untold``.
+    What is new among them is noted for ``pending_news``.
 
     Args:
         database: The library.
@@ -159,13 +159,13 @@ def _note(database: Database, where: Where, names: Iterable[str]) -> None:
     )
 
 
-def untold(database: Database) -> list[News]:
+def pending_news(database: Database) -> list[News]:
     """Return the new facts that no unit was read again for yet, those of a stopped sync too."""
     rows = database.connection.execute("SELECT kind, root, key, name FROM unit_news")
     return [News(row[:3], row[3]) for row in rows]
 
 
-def told(database: Database, news: Sequence[News]) -> None:
+def drop_news(database: Database, news: Sequence[News]) -> None:
     """Forget new facts; call it in the transaction that notes who is to be read again.
 
     Args:

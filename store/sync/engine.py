@@ -154,7 +154,7 @@ class Sync:
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
-        if jobs or self._again or depending.untold(self.database):
+        if jobs or self._again or depending.pending_news(self.database):
             self._bring_in_all(jobs)
         else:
             self._report()
@@ -224,7 +224,7 @@ class Sync:
 
     def _concerned(self) -> list[Job]:
         """Return the units to read again because of other units."""
-        news = depending.untold(self.database)
+        news = depending.pending_news(self.database)
         again, self._again = self._again, []
         if not news and not again:
             return []
@@ -241,7 +241,7 @@ class Sync:
         with transaction(self.database.connection, self.database.path):
             # They count as moved until they were read, also for a sync after this one.
             units.read_again(self.database, wanting)
-            depending.told(self.database, news)
+            depending.drop_news(self.database, news)
         for where in dict.fromkeys([*again, *wanting]):
             target = roots.get(where[:2])
             unit = self._unit(target, where[2]) if target is not None else None

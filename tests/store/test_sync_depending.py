@@ -130,7 +130,7 @@ def test_a_sync_that_was_stopped_anywhere_goes_on_with_what_others_want(tmp_path
         Sync(database, settings).run(targets)
         assert titles(database) == {"child": "after parent", "parent": "untitled"}, calls
         assert Sync(database, settings).run(targets).read == 0
-        assert not depending.untold(database)
+        assert not depending.pending_news(database)
         database.close()
         if not stopped.stopped:
             break
