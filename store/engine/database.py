@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 
 from store.engine import schema
 from store.engine.access import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from store.engine.connection import Connection
     from store.engine.dialect import Dialect
+    from store.engine.server.connection import ServerConnection
     from store.engine.server_url import ServerUrl
 
     P = ParamSpec("P")
@@ -97,8 +99,7 @@ class Database:
         """A connection on which SQLite's JSON functions work on texts that are bound."""
         if self.server is None:
             return self.connection
-        found: Connection = self.connection.scratch  # type: ignore[attr-defined]
-        return found
+        return self.remote.scratch
 
     @property
     def file(self) -> sqlite3.Connection:
@@ -111,6 +112,17 @@ class Database:
             raise Refused(f"{self.server} is on a server: this is for a store in a file")
         return self.connection  # type: ignore[return-value]
 
+    @property
+    def remote(self) -> ServerConnection:
+        """The connection to a server, for what only PostgreSQL has.
+
+        Raises:
+            Refused: It is a store in a file.
+        """
+        if self.server is None:
+            raise Refused(f"{self.place} is a file: this is for a store on a server")
+        return self.connection  # type: ignore[return-value]
+
     def moved(self) -> bool:
         """Return whether the file must be opened again to see its current content.
 
@@ -119,7 +131,7 @@ class Database:
         open for writing, since writes to it would be lost.
         """
         if self.server is not None:
-            return bool(self.connection.is_closed)  # type: ignore[attr-defined]
+            return self.remote.is_closed
         if self.opened is None:
             # Called before each write, so links are not resolved: another target has another inode.
             return self._written_now() != self.written_as
@@ -133,7 +145,7 @@ class Database:
             session_id: The session's id.
         """
         if self.server is not None:
-            self.connection.lock_session(session_id)  # type: ignore[attr-defined]
+            self.remote.lock_session(session_id)
 
     def data_version(self) -> int:
         """Return a number that differs after every foreign commit."""
@@ -192,9 +204,8 @@ def _beginning(
     """Return what begins a transaction of a change; None begins one beside no other writer."""
     if database.server is None or not is_beside_others(change):
         return None
-    begin: Callable[[str | None], None] = (
-        database.connection.begin_beside_others)  # type: ignore[attr-defined]
-    return lambda: begin(getattr(change, "session_id", None))
+    return partial(
+        database.remote.begin_beside_others, getattr(change, "session_id", None))
 
 
 def open_database(path: str | Path, *, create: bool = False, write: bool = True) -> Database:

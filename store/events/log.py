@@ -53,7 +53,7 @@ def tables_of(db: Database) -> EventTables:
     # Only for such a store, as it brings an event loop.
     from store.engine.server.event_log import ServerEvents
 
-    return ServerEvents(db.connection)  # type: ignore[arg-type]
+    return ServerEvents(db.remote)
 
 
 def log_state(db: Database) -> LogState | None:

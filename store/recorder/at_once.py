@@ -64,7 +64,7 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
         return False
     if not claims.may_write(db, batch.session_id):
         return False
-    is_pooled: bool = db.connection.is_pooled  # type: ignore[attr-defined]
+    is_pooled = db.remote.is_pooled
     values: dict[str, object] = {
         "session": batch.session_id, "message": batch.message_id, "at": batch.at,
         "lock": lock_number(batch.session_id), "number": reserved.number,

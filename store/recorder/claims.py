@@ -64,7 +64,7 @@ def may_write(db: Database, session_id: str) -> bool:
         db: A writing connection to a server.
         session_id: The session's id.
     """
-    return session_id in db.connection.claimed  # type: ignore[attr-defined]
+    return session_id in db.remote.claimed
 
 
 def values(db: Database, session_id: str, holder: str) -> dict[str, str]:
@@ -94,8 +94,7 @@ def claim(db: Database, session_id: str, holder: str) -> bool:
     """
     if db.server is None:
         return False
-    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
-    pooled: bool = db.connection.is_pooled  # type: ignore[attr-defined]
+    claimed, pooled = db.remote.claimed, db.remote.is_pooled
     if session_id in claimed and not pooled:
         return True
     # Behind a pooler the lock ends with the transaction; it only shows that nobody has it.
@@ -152,8 +151,8 @@ def release(db: Database, session_id: str, holder: str) -> None:
         session_id: The session's id.
         holder: The recorder that had it.
     """
-    claimed: set[str] = db.connection.claimed  # type: ignore[attr-defined]
-    if db.connection.is_pooled:  # type: ignore[attr-defined]
+    claimed = db.remote.claimed
+    if db.remote.is_pooled:
         if db.form.name == "own":
             db.connection.execute(_DELETE, {"session": session_id, "holder": holder})
     elif session_id in claimed:
@@ -166,5 +165,4 @@ def _unlock(db: Database, session_id: str) -> None:
 
 
 def _name(db: Database, session_id: str) -> str:
-    schemas = db.connection.schemas  # type: ignore[attr-defined]
-    return f"{schemas.get('chat_sessions', '')}/{session_id}"
+    return f"{db.remote.schemas.get('chat_sessions', '')}/{session_id}"

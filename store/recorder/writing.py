@@ -299,7 +299,7 @@ def _log_and_reserve(db: Database, batch: Batch) -> None:
     """Add a batch to the change log of a store on a server, and reserve a number for the next."""
     if db.form.name != "own":
         return
-    sequence: int | None = db.connection.changes_sequence  # type: ignore[attr-defined]
+    sequence = db.remote.changes_sequence
     seq, by, number = db.connection.execute(_LOG_AND_RESERVE, {
         "session": batch.session_id, "message": batch.message_id, "at": batch.at,
         "sequence": sequence}).fetchone()

@@ -11,7 +11,7 @@ import heapq
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from store.engine.database import Database
 from store.engine.server.searched import (
@@ -31,9 +31,6 @@ from store.search.index.reading import Candidate
 from store.search.verifying import Verifier
 from store.search.walking import NEWEST, Pause, scan
 from store.text.stored_json import array_of
-
-if TYPE_CHECKING:
-    from store.engine.server.connection import ServerConnection
 
 NO_INDEX = (
     "the server has no index of words: it needs the extension pg_trgm (CREATE EXTENSION pg_trgm);"
@@ -70,7 +67,7 @@ class OnServer:
             texts: Words, phrases and names that each message with a hit holds.
         """
         self._db, self._verifier = db, verifier
-        there = indexes_of(cast("ServerConnection", db.connection))
+        there = indexes_of(db.remote)
         self._newest = there.newest
         self._piece = _longest(texts) if there.folds else ""
         self.looked = 0

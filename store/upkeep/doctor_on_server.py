@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
 
 from store.engine.opening import open_target
 from store.engine.schema import REQUIRED_COLUMNS
@@ -17,9 +16,6 @@ from store.engine.server_url import ServerUrl
 from store.system.clock import Clock, system_clock
 from store.upkeep import doctor
 from store.upkeep.doctor import Check, Examined, Finding, Name, Patient
-
-if TYPE_CHECKING:
-    from store.engine.server.connection import ServerConnection
 
 _NEEDED = "SELECT, INSERT, UPDATE, DELETE"
 """What a role that writes needs on each table."""
@@ -47,13 +43,9 @@ def examine_server(
             telling=telling, checks=CHECKS)
 
 
-def _connection(patient: Patient) -> ServerConnection:
-    return cast("ServerConnection", patient.database.connection)
-
-
 def _tables(patient: Patient) -> list[str]:
     """Return the names of the store's tables on the server."""
-    return list(tables_there(_connection(patient)).values())
+    return list(tables_there(patient.database.remote).values())
 
 
 def _integrity(patient: Patient) -> Iterator[Finding]:
@@ -89,7 +81,7 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
 
 def _index(patient: Patient) -> Iterator[Finding]:
     """Yield what makes searches slow."""
-    connection = _connection(patient)
+    connection = patient.database.remote
     there = indexes_of(connection)
     if not patient.is_own:
         return
@@ -115,13 +107,13 @@ def _index(patient: Patient) -> Iterator[Finding]:
 def _permissions(patient: Patient) -> Iterator[Finding]:
     """Yield what the role lacks, and what everybody has."""
     # Whoever may write rows writes their events, by the functions of who switched the log on.
-    needed = [place for name, place in tables_there(_connection(patient)).items()
+    needed = [place for name, place in tables_there(patient.database.remote).items()
               if name not in EVENT_TABLES]
     lacking = [table for table in needed for (has,) in patient.rows(
         "SELECT " + " AND ".join(f"has_table_privilege(to_regclass(?), '{one}')"
                                  for one in _NEEDED.split(", ")),
         *[table] * len(_NEEDED.split(", "))) if not has]
-    contract = {_connection(patient).schemas[name] for name in REQUIRED_COLUMNS}
+    contract = {patient.database.remote.schemas[name] for name in REQUIRED_COLUMNS}
     ((role, standby),) = patient.rows("SELECT quote_ident(current_user), pg_is_in_recovery()")
     if standby:
         yield Finding("permissions", "it is a standby server, which can only be read",

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from store.config import quick_config
 from store.engine.opening import open_target
@@ -19,7 +19,6 @@ from store.stats.tables import STATISTICS
 from store.system.stopping import Stop
 
 if TYPE_CHECKING:
-    from store.engine.server.connection import ServerConnection
     from store.search.index.__main__ import Teller
 
 POLL_S = 1.0
@@ -106,4 +105,4 @@ def _make_indexes(url: ServerUrl) -> None:
         open_target(url.dsn, write=True)
     ) as database:
         if database.form.name == "own" and database.read_only is None:
-            make_indexes(cast("ServerConnection", database.connection))
+            make_indexes(database.remote)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 from store.engine.database import Database
 from store.engine.server.schema import tables_there
 from store.engine.server.searched import indexes_of
 from store.engine.snapshots import Progress, no_progress
-
-if TYPE_CHECKING:
-    from store.engine.server.connection import ServerConnection
 
 SETTINGS = (
     "server_version", "server_encoding", "max_connections", "statement_timeout",
@@ -82,7 +78,7 @@ def server_sizes(database: Database, progress: Progress = no_progress) -> Server
         database: The store.
         progress: Told while rows are counted.
     """
-    connection = cast("ServerConnection", database.connection)
+    connection = database.remote
     tables = []
     there = tables_there(connection)
     for done, (name, place) in enumerate(there.items()):

@@ -60,8 +60,7 @@ def log_of(db: Database) -> Connection:
     path = beside_path(db.path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.touch(mode=0o600)
-    found: Connection = db.connection.beside(path)  # type: ignore[attr-defined]
-    return found
+    return db.remote.beside(path)
 
 
 def log_schema(db: Database) -> str:
