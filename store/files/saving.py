@@ -19,7 +19,7 @@ from pathlib import Path
 from store.errors import Refused
 from store.system.files import AlreadyThere, made_folder
 from store.system.paths import expanded, real_path
-from store.text.neutral import neutral
+from store.text.neutral import neutral, neutral_row
 
 LONGEST_NAME = 200
 """Bytes of a name; longer ones are cut."""
@@ -49,7 +49,7 @@ def safe_parts(path: str) -> tuple[str, ...]:
 
 
 def _safe_name(name: str) -> str:
-    return _cut(neutral(name).replace("\n", "\u240a").replace("\t", "\u2409"), LONGEST_NAME)
+    return _cut(neutral_row(name), LONGEST_NAME)
 
 
 def _cut(name: str, most: int) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from store.errors import Refused
-from store.text.neutral import neutral
+from store.text.neutral import neutral, neutral_row
 
 LONGEST_VALUE = 120_000
 """Most bytes of one argument; Linux allows 131,071 (``MAX_ARG_STRLEN`` in execve(2))."""
@@ -225,7 +225,7 @@ def absolute(path: str) -> str:
 
 
 def _named(value: str) -> str:
-    line = neutral(value).replace("\n", "␊").replace("\t", "␉")
+    line = neutral_row(value)
     return f"“{line[:32]}{'…' if len(line) > 32 else ''}”"
 
 

@@ -127,6 +127,11 @@ def neutral(text: str) -> str:
     return _acts().sub(_stand_in, text)
 
 
+def neutral_row(text: str) -> str:
+    """Return neutral text in one row, such as a name: line breaks and tabs are shown as signs."""
+    return neutral(text).replace("\n", "\u240a").replace("\t", "\u2409")
+
+
 def escaped(text: str) -> str:
     r"""Return JSON with each character that ``neutral`` replaces written as ``\uXXXX``.
 

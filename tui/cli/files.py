@@ -58,7 +58,7 @@ from store.system.files import AlreadyThere
 from store.text.diffs import as_text as diff_text
 from store.text.diffs import tally
 from store.text.figures import count_of, size
-from store.text.neutral import neutral
+from store.text.neutral import neutral, neutral_row
 from tui.cli.output import (
     NAME_HELP,
     Printer,
@@ -175,7 +175,7 @@ def _chosen(of: SessionFiles, path: str | None) -> list[SessionFile]:
         raise NotFound(f"No file {path!r} in session {of.places.session_id}. "
                        "Leave --path out to list them.")
     if len(found) > 1:
-        names = ", ".join(_named(file.row.shown) for file in found[:8])
+        names = ", ".join(neutral_row(file.row.shown) for file in found[:8])
         raise Refused(f"Several files end in {path!r}: {names}. Name one of them.")
     return found
 
@@ -214,7 +214,7 @@ def _save(shown: list[_Shown], options: argparse.Namespace) -> None:
             note(f"{size(saved.size)} written to {neutral(each.saved)} ({source_words(content)})")
     unknown = [each for each in shown if each.file.changed and not each.content.is_known]
     if unknown:
-        names = ", ".join(_named(each.file.row.shown) for each in unknown[:8])
+        names = ", ".join(neutral_row(each.file.row.shown) for each in unknown[:8])
         note(f"Not saved, as the content is not known: {names}"
              + (f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""))
     if not any(each.saved or each.refused for each in shown):
@@ -257,7 +257,7 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
         ink = {"same": "ok", "gone": "error", "changed": "tool"}.get(state, "faint")
         did = changed_words(row) if row.uses else ""
         printer.line(
-            printer.paint(f"  {_named(row.shown)}", "bold" if each.file.changed else "faint"),
+            printer.paint(f"  {neutral_row(row.shown)}", "bold" if each.file.changed else "faint"),
             printer.paint(f"  {did or (read_words(row) if row.uses else '')}"),
             printer.paint(f"  {origin_words(each.content)}", "faint"),
             printer.paint(f"  {_standing_words(each, state)}", ink),
@@ -268,11 +268,6 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
             f"{local_time(one['at'])}, {one['message_id']}", "fork"))
 
 
-def _named(path: str) -> str:
-    """Return a session's path in one line."""
-    return neutral(path).replace("\n", "\u240a").replace("\t", "\u2409")
-
-
 def _standing_words(shown: _Shown, state: Standing) -> str:
     """Return how the file on disk is to a content that is known, else nothing."""
     if not shown.content.is_known:
@@ -281,7 +276,7 @@ def _standing_words(shown: _Shown, state: Standing) -> str:
 
 
 def _print_points(printer: Printer, shown: _Shown) -> None:
-    printer.line(printer.paint(_named(shown.file.row.shown), "bold"))
+    printer.line(printer.paint(neutral_row(shown.file.row.shown), "bold"))
     for point in shown.points:
         content = point.content
         length = size(len(content.body)) if content.body is not None else ""
@@ -305,12 +300,12 @@ def _print_content(printer: Printer, shown: _Shown) -> None:
     Raises:
         Refused: It is not known, or is no text.
     """
-    content = shown.content
+    content, name = shown.content, neutral_row(shown.file.row.shown)
     text = as_text(content.body)
     if content.body is None:
-        raise Refused(f"{_named(shown.file.row.shown)} cannot be shown: {source_words(content)}")
+        raise Refused(f"{name} cannot be shown: {source_words(content)}")
     if text is None:
-        raise Refused(f"{_named(shown.file.row.shown)} is no text ({size(len(content.body))}). "
+        raise Refused(f"{name} is no text ({size(len(content.body))}). "
                       "Use --out to save it.")
     note(source_words(content))
     for line in printer.lines(text.removesuffix("\n")):
@@ -325,7 +320,7 @@ def _print_diffs(shown: list[_Shown], options: argparse.Namespace) -> None:
         lines, told = _diff(each, options)
         if not lines and not told:
             continue
-        printer.line(printer.paint(_named(each.file.row.shown), "bold"),
+        printer.line(printer.paint(neutral_row(each.file.row.shown), "bold"),
                      printer.paint(f"  {source_words(each.content)}", "faint"))
         if told:
             printer.line(printer.paint(f"  {told}", "error"))

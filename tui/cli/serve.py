@@ -80,7 +80,7 @@ def page_line(options: argparse.Namespace) -> CommandLine:
     line = CommandLine.python("tui.serve.page")
     for name, wanted in (("--demo", options.demo), ("--read-only", options.read_only)):
         line = line.flag(name) if wanted else line
-    # What the environment names, it names there too; a URL with a password is in no arguments.
+    # The page inherits the environment: a URL from there, with its password, is no argument.
     if options.store is not None and options.store != os.environ.get("BACKSCROLL_STORE"):
         line = line.option("--store", options.store)
     return line if options.target is None else line.operand(options.target)
