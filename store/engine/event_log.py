@@ -57,7 +57,7 @@ class EventTables(ABC):
         """Create the tables that are missing."""
 
     def missing(self) -> list[str]:
-        """Return the triggers that are missing, switched off, or not of the present text."""
+        """Return the triggers that are missing, switched off, or not those of this version."""
         there = self._there()
         return [name for name, text in self._wanted().items() if there.get(name) != text]
 
@@ -74,10 +74,11 @@ class EventTables(ABC):
         """Drop the tables with all events."""
 
     def renew(self) -> bool:
-        """Give a log whose triggers are all there their present text; return whether they had not.
+        """Replace the triggers of an older version by those of this one; return whether there were any.
 
-        Where one is missing, changes may be, too: that is for the doctor. On a server only the
-        owner of the functions renews them; others' changes are logged as they were.
+        Nothing is replaced where a trigger is missing, as events may be missing too: the doctor
+        mends that. On a server only the owner of the functions replaces them; until then the older
+        ones go on logging.
 
         Raises:
             sqlite3.Error: The store is locked or full.
@@ -100,7 +101,7 @@ class EventTables(ABC):
         return True
 
     def _put_texts(self) -> None:
-        """Give the triggers their present text."""
+        """Give the triggers the text of this version."""
         self.put()
 
     @abstractmethod

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 FIRST_S, LONGEST_S = 0.1, 5.0
 GIVE_UP_S = 120.0
-"""After so long, ``feed`` raises what hinders it."""
+"""Seconds without success after which ``feed`` raises the reason."""
 
 
 class Backoff:

@@ -56,10 +56,10 @@ def is_recorded(store: AsyncDatabase, session_id: str) -> bool:
 class Recorder:
     """Records the UI message streams of one session into a store.
 
-    Calls of several tasks are taken one after the other. Where another program holds the
-    store, what is fed waits, and is tried again after a while; ``flush``, ``finish`` and ``close``
-    raise what hinders it then, and so does ``feed`` once too much waits, or for too long. Nothing
-    is lost by that: the same call can be made again.
+    Calls of several tasks are taken one after the other. While another program holds the
+    store, chunks wait, and writing is tried again later. Meanwhile ``flush``, ``finish`` and
+    ``close`` raise the reason; so does ``feed`` once too much waits, or for too long. Nothing is
+    lost: make the same call again.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:

@@ -120,7 +120,7 @@ def _permissions(patient: Patient) -> Iterator[Finding]:
                       "name the primary server to change anything", is_note=True)
     elif lacking and contract & set(lacking):
         yield Finding("permissions", f"the role {role} may only read the sessions",
-                      "nothing to do where that is meant; else grant it what docs/teams.md names",
+                      "if that is not intended, grant it the rights in docs/teams.md",
                       len(lacking), is_note=True)
     elif lacking:
         yield Finding(
@@ -134,7 +134,7 @@ def _permissions(patient: Patient) -> Iterator[Finding]:
     if public:
         yield Finding(
             "permissions", f"{len(public):,} tables are open to every role ({public[0]})",
-            f"`REVOKE ALL ON {public[0]} FROM PUBLIC` in psql, where that is not meant",
+            f"`REVOKE ALL ON {public[0]} FROM PUBLIC` in psql, if that is not intended",
             len(public), is_note=True)
 
 

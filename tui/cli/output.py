@@ -43,7 +43,7 @@ def named_path(text: str) -> str:
     """
     if text == STREAM:
         raise argparse.ArgumentTypeError(
-            "- is standard input or output, and a name is needed; a file named - is ./-")
+            "- means standard input or output, but this needs a name; for a file named -, write ./-")
     return text
 
 
