@@ -74,7 +74,7 @@ class EventTables(ABC):
         """Drop the tables with all events."""
 
     def renew(self) -> bool:
-        """Replace the triggers of an older version by those of this one; return whether there were any.
+        """Replace the triggers of older versions; return whether there were any.
 
         Nothing is replaced where a trigger is missing, as events may be missing too: the doctor
         mends that. On a server only the owner of the functions replaces them; until then the older

@@ -43,7 +43,8 @@ def named_path(text: str) -> str:
     """
     if text == STREAM:
         raise argparse.ArgumentTypeError(
-            "- means standard input or output, but this needs a name; for a file named -, write ./-")
+            "- means standard input or output, but this needs a name; "
+            "for a file named -, write ./-")
     return text
 
 
