@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from store.conversation.outcomes import Outcome, Status, details_of, outcome, tool_name
 from store.conversation.readable import output_text, readable
-from store.conversation.replies import approved_plan, reply_in
+from store.conversation.replies import answers_in, approved_plan, reply_in
 from store.conversation.touched import (
     EDITORS,
     PATHS,
@@ -47,6 +47,8 @@ class Call:
         milliseconds: How long it took; None where unknown.
         size: How much came back, in words.
         reply: A person's words in answer to the call.
+        answers: What a person answered to its questions.
+        output: All that the call gave back, as text.
         body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
         result: What the call gave back, where the body is something else; or the fixed text
             around a person's words.
@@ -64,6 +66,8 @@ class Call:
     size: str = ""
     kind: BodyKind = "text"
     reply: str = ""
+    answers: str = ""
+    output: str = ""
     body: Any = ""
     result: str = ""
     lead_lines: int = 4
@@ -134,7 +138,9 @@ def describe(
     plain = plain_name(name)
     arguments = as_dict(given)
     call.what = shortened(_telling(arguments, given), root)
-    call.reply, result = reply_in(call.body)
+    call.output = call.body
+    succeeded = data.get("state") == "output-available"
+    call.reply, result = reply_in(call.body, succeeded=succeeded)
     call.body = "" if call.reply else result
     for names, fill in SPECIAL:
         if plain in names:
@@ -185,6 +191,10 @@ def _ending(call: Call, ended: Outcome) -> None:
 # Tools that agents share: shells, files, searches, lists, subagents
 
 
+_QUESTIONS = frozenset({
+    "askuserquestion", "question", "ask_user", "ask_question", "ask_user_question",
+    "ask_followup_question", "request_user_input",
+})
 _AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
 
 
@@ -296,27 +306,18 @@ def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: 
 def _question(
     call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
 ) -> None:
-    asked = [str(as_dict(item).get("question") or "") for item in as_list(given.get("questions"))]
-    if asked:
-        call.what = neutral_line("  ".join(asked))
-    answers = as_dict(structured.get("answers"))
-    notes = as_dict(structured.get("annotations"))
-    if answers:
-        call.body = "\n".join(
-            f"{name}  {readable(value)}{_note_on(notes.get(name))}"
-            for name, value in answers.items()
-        )
-
-
-def _note_on(annotation: Any) -> str:
-    """Return what a person wrote beside an answer, on a line of its own."""
-    note = annotation if isinstance(annotation, str) else as_dict(annotation).get("notes")
-    return f"\n  {note}" if isinstance(note, str) and note.strip() else ""
+    questions = [as_dict(item) for item in as_list(given.get("questions")) or [given]]
+    asked = [str(item.get("question") or "") for item in questions]
+    call.what = neutral_line("  ".join(filter(None, asked))) or call.what
+    if call.status == "ok":
+        answers = answers_in(call.output, structured, questions)
+        call.answers = "\n".join(answer.text for answer in answers)
+        call.body = call.answers or call.body
 
 
 def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
     plan = given.get("plan")
-    approved = approved_plan(str(call.body), structured) if call.status == "ok" else None
+    approved = approved_plan(call.output, structured) if call.status == "ok" else None
     if approved is not None:
         plan, call.result = approved.plan, approved.rest
         if approved.edited:
@@ -355,7 +356,7 @@ SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
     (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
     (_AGENTS, _agent),
     (frozenset({"workflow"}), _workflow),
-    (frozenset({"askuserquestion", "question", "ask_user"}), _question),
+    (_QUESTIONS, _question),
     (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
 )
 """Which function describes which tools; names in lower case, without MCP prefixes."""

@@ -153,7 +153,8 @@ class _Cast:
         took = tool_extras(data).get("duration_ms")
         if isinstance(took, int | float) and self.at is not None:
             self._wait(self.at + milliseconds(took) / 1000)
-        words, output = reply_in(tool_output(data).strip("\n"))
+        succeeded = data.get("state") == "output-available"
+        words, output = reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
         if words:
             self._typed(words)
         lines = [line[:LONGEST_LINE] for line in output.split("\n")] if output else []

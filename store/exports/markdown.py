@@ -105,7 +105,8 @@ def _part(row: Row, workspace: str | None) -> Iterator[str]:
 def _tool(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
     subject = _code(tool_subject(data, workspace))
     yield f"\n**{_line(tool_name(data))}** {subject} ({_line(tool_state(data))})\n"
-    words, output = reply_in(tool_output(data).strip("\n"))
+    succeeded = data.get("state") == "output-available"
+    words, output = reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
     if words:
         quoted = neutral(words).replace("\n", "\n> ")
         yield f"\n> **You:** {quoted}\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.conversation.replies import approved_plan, reply_in
+from store.conversation.replies import answers_in, approved_plan, reply_in
 from tests.sources.cases import case_drafts
 from tests.tui.test_transcript_layout import block_of, shown
 from tui.words.calls import describe
@@ -124,6 +124,88 @@ def test_answers_show_with_what_was_written_beside_them() -> None:
 )  # fmt: skip
 def test_replies_are_taken_apart(text: str, words: str, rest: str) -> None:
     assert reply_in(text) == (words, rest)
+
+
+@pytest.mark.parametrize("name", ["Bash", "Read", "Grep", "Task", "mcp__db__query"])
+@pytest.mark.parametrize("text", [
+    "log:\nthe user said:\nhello", f"a.jsonl:3:{FIXED}no", f"{FIXED}no", "The user wrote: small",
+])  # fmt: skip
+def test_such_words_in_an_output_are_the_output(name: str, text: str) -> None:
+    call = describe(part(name, "output-available", text, status="ok"))
+    assert (call.reply, call.body) == ("", text)
+    failed = describe(part(name, "output-error", f"assert: {text}", status="error"))
+    assert (failed.reply, failed.body) == ("", f"assert: {text}")
+
+
+CLARIFY = (
+    "The user wants to clarify these questions.\n    This means they may have more.\n\n"
+    "    Questions asked:\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ('- "A?"\n  (No answer provided)', ""),
+        ('- "A?"\n  Answer: x, "y"\n- "B?"\n  (No answer provided)', 'A?  x, "y"'),
+        ('- "A?"\n  (No answer provided)\n  User notes: why\n- "B?"\n  Answer: z',
+         "A?\n  why\nB?  z"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("note", ["", "\n\nNote: The user's next message may correct."])
+def test_of_questions_to_clarify_only_the_answers_are_a_persons(
+    asked: str, words: str, note: str
+) -> None:
+    text = FIXED + CLARIFY + asked + note
+    call = describe(part("AskUserQuestion", "output-denied", text, status="denied"))
+    assert call.reply == words
+    assert "wants to clarify" in (call.result or call.body)
+
+
+@pytest.mark.parametrize("opening", [
+    "Permission for this tool use was denied. It was rejected. The user said:\n",
+    "The user doesn't want to proceed with this tool use. The user provided the following reason"
+    " for the rejection:  ",
+    "The user denied this operation and provided the following feedback:\n<feedback>\n",
+    "This tool call was rejected by the user with feedback: ",
+    "Commands not executed. The user rejected your commands with the following message: ",
+])  # fmt: skip
+def test_each_agents_refusal_holds_words(opening: str) -> None:
+    tail = "\n</feedback>" if opening.endswith("<feedback>\n") else ""
+    assert reply_in(f"{opening}not there{tail}").words == "not there"
+
+
+def test_a_comment_on_an_approved_plan_is_a_persons() -> None:
+    said = "User has approved your plan.\n\nThe user also said: use tabs\n\n"
+    text = said + EDITED.partition("\n\n")[2]
+    call = describe(part("ExitPlanMode", "output-available", text, status="ok"))
+    assert (call.reply, call.body) == ("use tabs", "# Plan\n1. EDITED step")
+
+
+ASKED = [{"question": "Which?", "id": "w"}, {"question": "How, if?", "id": "h"}]
+
+
+@pytest.mark.parametrize(
+    ("result", "structured", "lines"),
+    [
+        ('User has answered your questions: "Which?"="a, "b"", "How, if?"="c". You can now'
+         " continue with the user's answers in mind.", {}, ['Which?  a, "b"', "How, if?  c"]),
+        ('The user answered: "Which?"=(no option selected) notes: any. Read the answers carefully'
+         " — they may request clarification.", {}, ["Which?\n  any"]),
+        ('User has answered your questions: "Which?"="a" selected preview:\n```\nx\n``` user notes:'
+         ' but "b", "How, if?"="Unanswered".', {}, ['Which?  a\n  but "b"']),
+        ("", {"answers": {"How, if?": "c"}, "annotations": {"Which?": {"notes": "any"}}},
+         ["Which?\n  any", "How, if?  c"]),
+        ("", {"answers": [["a", "b"], []]}, ["Which?  a, b"]),
+        ('{"answers":{"w":{"answers":["a","user_note: b"]}}}', {}, ["Which?  a, user_note: b"]),
+        ('{"answers":{"0":"a","1":"b"}}', {}, ["Which?  a", "How, if?  b"]),
+        ("Asked 2 questions", {}, []),
+    ],
+)  # fmt: skip
+def test_answers_are_found_in_every_shape(
+    result: str, structured: dict[str, Any], lines: list[str]
+) -> None:
+    assert [answer.text for answer in answers_in(result, structured, ASKED)] == lines
 
 
 def test_no_plan_is_made_up() -> None:

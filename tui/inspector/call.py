@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
-from store.conversation.replies import Reply, reply_in
+from store.conversation.replies import reply_in
 from store.text.diffs import DiffLine, as_text, tally
 from store.text.figures import clock, count_of, duration, moment, size, tokens
 from store.text.neutral import without_colour
@@ -151,10 +151,10 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
     result = result_of(subject)
     if result is None:
         return [*blocks, *_no_output(subject)]
-    reply = reply_in(result) if isinstance(result, str) else Reply("", "")
-    if reply.words:
-        words = Value("reply", lambda: reply.words)
-        blocks += section("Your words", [], Text(reply.words, value=words), value=words)
+    said = _words_in(result, subject)
+    if said:
+        words = Value("reply", lambda: said)
+        blocks += section("Your words", [], Text(said, value=words), value=words)
     name = "Error" if subject.data.get("errorText") is not None else (
         "Denied" if subject.state == "output-denied" else "Output"
     )
@@ -165,10 +165,19 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
         tree = Tree(subject.root("$.output", result), name="$.output", rows=rows)
         blocks += section(name, _tree_facts(result), tree, value=value)
     else:
-        paint = plain("muted") if reply.words else paint_output if subject.failed else plain()
+        paint = plain("muted") if said else paint_output if subject.failed else plain()
         room = None if limit is None else max(LEAST_OUTPUT, limit - (6 if patch else 0))
         blocks += _text_section(name, text, subject, room, width, paint)
     return [*blocks, Fixed(lambda width: _media_lines(result, width)), *_attached(subject)]
+
+
+def _words_in(result: object, subject: Subject) -> str:
+    """Return a person's words in a call's result: a refusal, a comment, answers."""
+    if subject.call is not None and subject.call.answers:
+        return subject.call.answers
+    if not isinstance(result, str):
+        return ""
+    return reply_in(result, succeeded=subject.state == "output-available").words
 
 
 def _diff_lines(subject: Subject) -> list[DiffLine]:

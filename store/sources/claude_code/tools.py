@@ -15,8 +15,14 @@ from store.sources.claude_code.rows import Row, mapping, string
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _SIDE_FILE = re.compile(r"tool-results[/\\]([^/\\\s\"'<>]+)")
-_REJECTED = "The user doesn't want to "
-_RULE_DENIED = re.compile(r"Permission to use .{1,4000} has been denied", re.S)
+_DENIED = re.compile(
+    r"The user doesn't want to |Permission for this (?:tool use|action) (?:was|has been) denied\b"
+    r"|Permission to use .{1,4000} has been denied|The agent proposed a plan that was rejected\b"
+    r"|User declined to |Claude requested permissions? to .{1,4000} haven't granted it\b"
+    r"|(?:Hook )?PreToolUse:\S{1,200} (?:denied this tool|hook (?:blocking )?error)\b",
+    re.S,
+)
+"""How the result of a call begins that a person, a rule or a hook did not let run."""
 _DENYING = ("reject", "deny", "denied")
 
 
@@ -93,7 +99,7 @@ def _status(block: dict[str, Any], row: Row, text: str, structured: object) -> s
     decision = mapping(row.data.get("permissionDecision")).get("decision")
     if decision in _DENYING or structured == "User rejected tool use":
         return "denied"
-    if text.startswith(_REJECTED) or _RULE_DENIED.match(text):
+    if _DENIED.match(text):
         return "denied"
     return "interrupted" if mapping(structured).get("interrupted") is True else "error"
 
