@@ -18,7 +18,7 @@ from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
 from store.engine.server.statements import turned
 from store.engine.server.watching import watch
-from store.engine.transactions import OfSession, is_busy
+from store.engine.transactions import OfSession, is_busy, is_lost
 from store.errors import Refused, StoreError
 from store.events.log import switch_on
 from store.ids import IdMinter
@@ -286,6 +286,41 @@ def test_statements_are_not_compiled(url: str) -> None:
     database = open_target(url)
     assert database.connection.execute("SHOW jit").fetchall() == [("off",)]
     database.close()
+
+
+def test_answers_of_every_size_and_end(url: str) -> None:
+    database, other = open_target(url), open_target(url)
+    ask = database.connection.execute
+    for size in (1, 65_536, 3_000_000):
+        text = "x" * size
+        assert ask("SELECT CAST(? AS text), length(?)", (text, text)).fetchall() == [(text, size)]
+    assert [ask("SELECT CAST(? AS bigint)", (n,)).fetchone()[0] for n in range(70)] == [*range(70)]
+
+    def end(how: Callable[[], object]) -> sqlite3.OperationalError:
+        over = threading.Event()
+
+        def try_on() -> None:
+            while not over.wait(0.01):
+                how()
+
+        thread = threading.Thread(target=try_on)
+        thread.start()
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            ask("SELECT pg_sleep(60)")
+        over.set()
+        thread.join()
+        return raised.value
+
+    (backend,) = ask("SELECT pg_backend_pid()").fetchone()
+    assert str(end(database.connection.interrupt)) == "interrupted"
+    assert ask("SELECT 1").fetchall() == [(1,)]
+    assert is_lost(end(lambda: other.connection.execute(
+        "SELECT pg_terminate_backend(CAST(? AS integer))", (backend,))))
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        ask("SELECT 1")
+    assert is_lost(raised.value) and database.moved()
+    database.close()
+    other.close()
 
 
 def test_its_place_opens_it_again(postgres: Cluster) -> None:

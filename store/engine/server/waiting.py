@@ -1,0 +1,82 @@
+"""An event loop that waits for the answer of one connection without running.
+
+Each round of a running loop costs more than the driver takes for a short answer, and an answer
+takes two. Here a thread waits for the socket itself and gives the driver what has come, as the
+loop's transport would. Where anything else happens (an interrupt, an end of the connection, a
+text that is too long to be sent at once, a second without an answer) the loop runs, and always
+with TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+from contextlib import suppress
+from types import new_class
+from typing import Any
+
+_AT_ONCE = 65_536
+"""Bytes that are read at once; the allocator asks the system for more than twice as many."""
+_WAITS = 32
+"""Answers after which the loop runs what has been left to it: it holds on to them till then."""
+_QUIET_S = 1.0
+"""After that long without a byte the loop runs, which has the time limits."""
+
+
+class AnswerLoop(asyncio.SelectorEventLoop):
+    """An event loop for one connection of the driver, used by one thread at a time."""
+
+    def __init__(self) -> None:
+        """Make a loop that runs for each answer, until ``connection_class`` is used."""
+        self._events = selectors.DefaultSelector()
+        super().__init__(self._events)
+        self._protocol: Any = None
+        self._socket = -1
+        self._left = 0
+
+    def connection_class(self, base: type[Any]) -> type[Any]:
+        """Return a class for the connection whose answers are waited for.
+
+        Args:
+            base: The driver's class, which is given a protocol and a transport.
+        """
+        def take(connection: Any, protocol: Any, transport: Any, *rest: Any) -> None:
+            base.__init__(connection, protocol, transport, *rest)
+            if transport.get_extra_info("ssl_object") is None:
+                self._protocol = protocol
+                self._socket = transport.get_extra_info("socket").fileno()
+
+        return new_class(base.__name__, (base,), exec_body=lambda body: body.update(__init__=take))
+
+    def wait(self, answer: asyncio.Future[Any]) -> None:
+        """Return when an answer is there.
+
+        Args:
+            answer: A future of the driver.
+        """
+        had = 0
+        while self._protocol is not None and not answer.done():
+            came = self._received()
+            if not came:
+                break
+            self._protocol.data_received(came)
+            had += len(came)
+        if not answer.done():
+            answer.add_done_callback(lambda _: self.stop())
+            while not answer.done():
+                self.run_forever()
+        self._left += 1
+        if self._left >= _WAITS or had > _AT_ONCE:
+            self._left = 0
+            self.call_soon(self.stop)
+            self.run_forever()
+
+    def _received(self) -> bytes:
+        """Return the next bytes; none where the loop has to run."""
+        events = self._events.select(_QUIET_S)
+        if len(events) == 1 and events[0][0].fd == self._socket \
+                and events[0][1] == selectors.EVENT_READ:
+            with suppress(OSError):  # The transport finds it too.
+                return os.read(self._socket, _AT_ONCE)
+        return b""
