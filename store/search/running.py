@@ -80,6 +80,7 @@ class Request:
         helpers: Whether runs that agents started for themselves are searched.
         counting: Whether to go on behind the page, for counts and facets. A page behind a
             cursor has no counts.
+        totals: Whether to count the sessions of the store, and those that fulfil the filters.
         context: Lines around the match in an excerpt.
         scan_s: Seconds of work after which a search ends that no index helps.
         count_s: Seconds of work after which the counting behind a full page ends.
@@ -93,6 +94,7 @@ class Request:
     per_session: int | None = None
     helpers: bool = False
     counting: bool = True
+    totals: bool = True
     context: int = 0
     scan_s: float = SCAN_S
     count_s: float = INDEXED_S
@@ -147,8 +149,6 @@ class Run:
 
         The last update has ``done`` set.
         """
-        counted = self._db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
-        self._tally.all_sessions = int(counted[0])
         working, full_at, shown, ready = 0.0, 0.0, time.monotonic(), False
         slice_start = time.monotonic()
         for hits in self._verified():
@@ -169,6 +169,7 @@ class Run:
                 if (full and not ready) or now - shown > _BETWEEN_UPDATES_S:
                     ready = full
                     yield self._update(ready=ready)
+                    self._count_sessions()
                     shown = now
                 else:
                     yield None
@@ -177,8 +178,18 @@ class Run:
                 break
         if not ready:
             self._rank_page()
-        self._tally.wanted_sessions = self._wanted.count()
-        yield self._update(ready=True, done=True)
+            # All is known but how many sessions there are, which takes longer in large stores.
+            yield self._update(ready=True, ended=True)
+        self._count_sessions()
+        if self._request.totals:
+            self._tally.wanted_sessions = self._wanted.count(self._tally.all_sessions)
+        yield self._update(ready=True, ended=True, done=True)
+
+    def _count_sessions(self) -> None:
+        """Count the store's sessions, once; the hits do not wait for it."""
+        if self._request.totals and not self._tally.all_sessions:
+            counted = self._db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+            self._tally.all_sessions = int(counted[0])
 
     def _is_full(self) -> bool:
         """Return whether further hits cannot change the page."""
@@ -264,7 +275,7 @@ class Run:
 
     # Updates
 
-    def _update(self, *, ready: bool, done: bool = False) -> Update:
+    def _update(self, *, ready: bool, ended: bool = False, done: bool = False) -> Update:
         sessions = []
         self._read_rows()
         for session_id, hits in self._page.items():
@@ -272,10 +283,10 @@ class Run:
                 more = self._tally.by_session[session_id] - len(hits)
                 sessions.append(SessionHits(row, list(hits), more))
         cursor = self._last.cursor(self._request.order) if self._more and self._last else None
-        whole = done and not self._stopped and not self._more_to_count
+        whole = ended and not self._stopped and not self._more_to_count
         return Update(
             Page(sessions, cursor), self._tally.counts(whole=whole),
-            self._tally.facets(), self._coverage(done), ready, done, dict(self._tally.days),
+            self._tally.facets(), self._coverage(ended), ready, done, dict(self._tally.days),
         )
 
     def _read_rows(self) -> None:
@@ -286,17 +297,17 @@ class Run:
         rows = rows_of(self._db, list(rowids.values()))
         self._rows |= {row.id: row for row in rows.values()}
 
-    def _coverage(self, done: bool) -> Coverage:
+    def _coverage(self, ended: bool) -> Coverage:
         gave_up = any(each.gave_up for each in (*self._asks.terms, *self._asks.unwanted))
-        why = self._stopped if done else ""
+        why = self._stopped if ended else ""
         if gave_up and not why:
             why = GAVE_UP
         if self._messages < 0:
             (count,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
             self._messages = int(count)
         total = self._messages
-        ended = done and not self._stopped
-        searched = total if ended else min(total, self._answered + self._scanned)
+        whole = ended and not self._stopped
+        searched = total if whole else min(total, self._answered + self._scanned)
         return Coverage(searched, total, self._covered, why)
 
 

@@ -100,8 +100,8 @@ class Searcher:
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
         return self.run(Request(
-            query, order, limit, cursor, per_session, helpers, counting, scan_s=SCAN_S,
-            masking=masking))
+            query, order, limit, cursor, per_session, helpers, counting, totals=counting,
+            scan_s=SCAN_S, masking=masking))
 
     async def run(self, request: Request) -> AsyncIterator[Update]:
         """Yield what ``search`` does, for a request.
@@ -134,7 +134,7 @@ class Searcher:
         """
         async with self._finding:
             last: Update | None = None
-            request = Request(query, order, limit, cursor, counting=False)
+            request = Request(query, order, limit, cursor, counting=False, totals=False)
             async for update in self.run(request):
                 last = update
         if last is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from store.errors import BackscrollError
@@ -240,7 +241,9 @@ class SearchModel:
             self._further = {}
             self.marks = marks_of(query)
         self._page, self._cursor = update.page.sessions, update.page.cursor
-        self.counts, self.facets, self.coverage = update.counts, update.facets, update.coverage
+        every = update.counts.all_sessions or self.counts.all_sessions
+        self.counts = replace(update.counts, all_sessions=every)
+        self.facets, self.coverage = update.facets, update.coverage
         self.days = update.days
         self.running, self.counting = not update.ready, not update.done
         self._show(fresh=fresh)
