@@ -217,9 +217,10 @@ def _lines_on_server(
     values = {"1": session_id}
     if message_id is not None:
         values["2"] = message_id
-    rows = db.connection.execute(" UNION ALL ".join(
+    sql = db.remote.composed((*sides, message_id is not None), lambda: " UNION ALL ".join(
         _side_on_server(db, number, side, is_beyond=message_id is not None)
-        for number, side in enumerate(sides)), values).fetchall()
+        for number, side in enumerate(sides)))
+    rows = db.connection.execute(sql, values).fetchall()
     found: list[list[_Line]] = [[] for _ in sides]
     message: tuple[Any, ...] = ()
     for row in rows:

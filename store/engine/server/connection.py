@@ -12,7 +12,7 @@ import contextlib
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -188,6 +188,7 @@ class ServerConnection:
         self._was_broken_off = False
         self._is_beside_others = False
         self._statements: OrderedDict[str, _Statement] = OrderedDict()
+        self._composed: dict[Hashable, str] = {}
         login = login_of(url)
         try:
             import_module("asyncpg")
@@ -264,6 +265,18 @@ class ServerConnection:
             else:
                 self.total_changes += written
         return ServerCursor(rows, written, statement.columns)
+
+    def composed(self, key: Hashable, compose: Callable[[], str]) -> str:
+        """Return a long statement that is put together once for a connection.
+
+        Args:
+            key: Tells it from others; there are few.
+            compose: Puts it together.
+        """
+        found = self._composed.get(key)
+        if found is None:
+            found = self._composed[key] = compose()
+        return found
 
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> ServerCursor:
         """Run a statement with each of several sets of values, all or none."""
