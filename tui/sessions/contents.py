@@ -229,6 +229,7 @@ class ListContents:
         """Start to look for what the filter asks for."""
         if self._searching is not None:
             self._searching.cancel()
+            self._filter.stop_searching()
         self._reading = self._jobs.start(self._look, "keys")
 
     async def read(self) -> None:

@@ -38,7 +38,6 @@ class ListFilter:
 
     Attributes:
         text: As it was typed.
-        is_searching: Whether what is said in the sessions is being searched.
         unsearched: Why not all was searched for what is said; "" where all was.
     """
 
@@ -55,8 +54,17 @@ class ListFilter:
         self._chosen: tuple[str, SessionsReader | None] = "", None
         self._matched: tuple[Query, set[int]] | None = None
         self._said: tuple[str, set[int]] = "", set()  # Rowids, by the words they were found for.
-        self.is_searching = False
+        self._search: object = None  # The one whose hits are waited for.
         self.unsearched = ""
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether what is said in the sessions is being searched."""
+        return self._search is not None
+
+    def stop_searching(self) -> None:
+        """Wait no longer for a search, which may take a moment to end."""
+        self._search = None
 
     @property
     def query(self) -> Query:
@@ -170,8 +178,8 @@ class ListFilter:
         query, words = self._matched[0], self.words
         before = self._said[1] if self._said[0] == words else set()
         clock = asyncio.get_running_loop().time
-        shown_at, said = 0.0, set[int]()
-        self.is_searching, self.unsearched = True, ""
+        shown_at, said, search = 0.0, set[int](), object()
+        self._search, self.unsearched = search, ""
         try:
             async with aclosing(self._loader.said(query)) as found:
                 async for said, self.unsearched in found:
@@ -180,6 +188,7 @@ class ListFilter:
                         self._said = words, before | said
                         yield self.matched or set()
         finally:
-            self.is_searching = False
+            if self._search is search:
+                self._search = None
         self._said = words, said
         yield self.matched or set()
