@@ -9,6 +9,7 @@ from collections.abc import Callable
 FIRST_S, LONGEST_S = 0.1, 5.0
 GIVE_UP_S = 120.0
 """Seconds without success after which ``feed`` raises the reason."""
+AGAIN = "the store can be written again; what waited is saved"
 
 
 class Backoff:
@@ -36,9 +37,10 @@ class Backoff:
         self.tries += 1
         return longest * (0.5 + self._chance() / 2)
 
-    def went_well(self) -> None:
-        """Begin again."""
-        self.tries = 0
+    def went_well(self) -> bool:
+        """Begin again; return whether it had failed before."""
+        failed, self.tries = self.tries > 0, 0
+        return failed
 
     @property
     def is_hopeless(self) -> bool:

@@ -12,7 +12,7 @@ from store.engine.database import Database, in_transaction
 from store.engine.transactions import is_busy, is_lost
 from store.errors import Invalid, NotFound, Refused, StoreError
 from store.recorder import writing
-from store.recorder.backoff import Backoff
+from store.recorder.backoff import AGAIN, Backoff
 from store.recorder.procedures import Procedure, drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
@@ -161,7 +161,8 @@ class DirectRecorder:
             self._deadline = time.monotonic() + self._backoff.failed()
         else:
             message.written(batch.parts)
-            self._backoff.went_well()
+            if self._backoff.went_well():
+                self._tell(self.line, AGAIN)
 
     def _insist(self, make: Callable[[], Procedure[T]]) -> T:
         return insist(self._database, make, lambda reason: self._tell(self.line, reason))
@@ -169,6 +170,8 @@ class DirectRecorder:
     def close(self) -> None:
         """Save what waits and say that nobody records any more."""
         self._insist(self._recording.close)
+        if self._backoff.went_well():
+            self._tell(self.line, AGAIN)
 
 
 def take_line(recording: Recording, value: dict[str, Any]) -> Procedure[str]:
@@ -206,22 +209,29 @@ def insist(
     Args:
         database: A writing connection.
         make: Makes the procedure, once for each try.
-        tell: Called at first and then every few tries, with the line that the store is locked.
+        tell: Called with why it waits, at first and then every few tries, and with a line
+            that it went on.
 
     Raises:
         sqlite3.OperationalError: The store was still locked at the last try.
     """
+    again = ""
     for number in range(_TRIES):
         try:
-            return drive(database, make())
+            done = drive(database, make())
+            if again:
+                tell(again)
+            return done
         except (sqlite3.OperationalError, StoreError) as error:
             if is_lost(error) or _is_gone(database, error):
                 if number % _TOLD_EVERY == 0:
                     tell(f"{database.name} is gone; trying again")
+                again = f"{database.name} answers again"
                 time.sleep(min(_FIRST_RETRY_S * 2**number, _LAST_RETRY_S))
                 continue
             if not is_busy(error):
                 raise
+        again = again or AGAIN
         if number % _TOLD_EVERY == 0:
             tell(_LOCKED)
     return drive(database, make())

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from store.engine.async_database import AsyncDatabase
 from store.errors import BackscrollError, Invalid, Refused
 from store.queries import sessions
-from store.recorder.backoff import Backoff
+from store.recorder.backoff import AGAIN, Backoff
 from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
@@ -435,7 +435,8 @@ class Recorder:
             if not self._closed:
                 self._try_again(error, waiting)
             raise
-        self._backoff.went_well()
+        if self._backoff.went_well():
+            self._recording.report(AGAIN)
 
     def _try_again(self, error: Refused, waiting: int) -> None:
         """Keep the rows, which are written a little later, or by ``close``.

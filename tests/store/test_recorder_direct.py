@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from store.engine.database import Database, open_database
+from store.recorder.backoff import AGAIN
 from store.recorder.direct import DirectRecorder, insist
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
@@ -151,7 +152,8 @@ def test_a_session_is_made_when_the_store_is_free_again(database: Database) -> N
 
     recording = Recording()
     session_id = insist(database, lambda: recording.start(agent="a"), tell)
-    assert ["locked" in reason for reason in told] == [True, True]
+    assert ["locked" in reason for reason in told] == [True, True, False]
+    assert told.pop() == AGAIN
     sql = "SELECT id, agent FROM chat_sessions"
     assert database.connection.execute(sql).fetchall() == [(session_id, "a")]
     other.execute("BEGIN IMMEDIATE")

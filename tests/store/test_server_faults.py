@@ -30,6 +30,7 @@ from store.engine.server.login import Login
 from store.engine.server.watching import watch
 from store.errors import BackscrollError, Refused, StoreError
 from store.queries import sessions
+from store.recorder.backoff import AGAIN
 from store.recorder.procedures import drive
 from store.stats.rollups import open_rollups
 from store.store import Store
@@ -301,8 +302,10 @@ async def test_no_verb_is_lost_or_half_done_when_the_server_is_killed(
 async def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(
     postgres: Cluster, url: str
 ) -> None:
+    problems = list[str]()
     async with await Store.open(url) as store:
-        recorder = await store.recorder(await store.create_session("mine"))
+        recorder = await store.recorder(
+            await store.create_session("mine"), problem=problems.append)
         session, said, kept, refused = recorder.session_id, list[str](), 0, 0
         for chunk in ({"type": "start"}, {"type": "text-start", "id": "t"}):
             await recorder.feed(chunk)
@@ -325,7 +328,7 @@ async def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(
         await recorder.feed({"type": "finish"})
         await recorder.close()
         assert await store.read(text_of, session) == "".join(said)
-        assert refused >= 2
+        assert refused >= 2 and problems.count(AGAIN) == 2
         assert await store.read(lambda db: db.connection.execute(
             "SELECT count(*) FROM chat_parts").fetchone()) == (1,)
 
@@ -367,6 +370,7 @@ def test_the_record_command_goes_on_when_the_server_was_killed(
     feed({"type": "text-end", "id": "t"}, {"type": "finish"})
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
+    assert said.count("is gone; trying again") == said.count(" answers again") >= 2
     assert stored_text() == "before first second "
 
 

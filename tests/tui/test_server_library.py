@@ -27,6 +27,10 @@ from tui.main.bars import TopLine
 from tui.stacked import TroubleBar
 from tui.state.library import Library
 from tui.stats.screen import StatsScreen
+from tui.transcript.heights import Heights
+from tui.transcript.item import Setting
+from tui.transcript.reader import SessionReader
+from tui.transcript.skeleton import Skeleton
 from tui.verbs.doing import refuse
 
 
@@ -121,3 +125,34 @@ async def test_a_server_that_is_gone_is_shown_until_it_is_back(
         await asyncio.to_thread(database.close)
         await shown(lambda: "2 sessions" in line(app, TopLine))
         assert toasts == []
+
+
+@pytest.mark.long
+async def test_a_session_is_read_whole_once_its_server_is_back(
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = await asyncio.to_thread(open_target, url, write=True)
+    talk = Talk(database)
+    session = talk.session("Long")
+    for number in range(300):
+        talk.message(session, text=f"words {number}")
+    await asyncio.to_thread(database.close)
+    skeleton, stops = SessionReader.skeleton, [1]
+
+    async def stopped(self: SessionReader, setting: Setting) -> tuple[Skeleton, Heights]:
+        if self.row.id == session and stops:
+            await asyncio.to_thread(postgres.stop)
+            stops.clear()
+        return await skeleton(self, setting)
+
+    monkeypatch.setattr(SessionReader, "skeleton", stopped)
+    app = BackscrollApp(Library.open_server(url, "team"), Settings(), poll_ms=20)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        app.open_session(session)
+        await shown(lambda: not stops and "trying again" in line(app, TopLine))
+        transcript = app.main.transcript
+        assert transcript is not None and not transcript.shown.document.complete
+        await asyncio.to_thread(postgres.start)
+        await shown(lambda: transcript.shown.document.complete)
+        assert len(transcript.shown.document) == 300

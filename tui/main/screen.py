@@ -319,6 +319,7 @@ class MainScreen(CommandPane, Screen[None]):
     async def _show_moved(self, moved: Moved) -> None:
         self.host.let_picture_go()
         if self.transcript is not None:
+            self.transcript.opener.fill_again()
             await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)
         await report_undone_rewind(self.host, moved)

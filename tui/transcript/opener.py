@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from store.conversation.outline_marks import is_outline
 from store.conversation.readable import decode
+from store.errors import StoreError
 from store.queries import transcript as queries
 from store.queries.lineage import has_children
 from store.rows import SessionRow
@@ -48,6 +49,8 @@ class Opener:
         self._shown, self._pane, self._placement = shown, pane, placement
         self._selected, self._follower, self._headings = selected, follower, headings
         self._warmed = False
+        self._unread: SessionReader | None = None
+        """The session that could not be read whole."""
 
     async def open(
         self, store: Store, row: SessionRow, *, message_id: str | None = None, place: object = None
@@ -118,11 +121,18 @@ class Opener:
     def _fill_soon(self) -> None:
         self._pane.background(self._fill, group="fill")
 
+    def fill_again(self) -> None:
+        """Read the rest of the session, where the store could not be read then."""
+        if self._unread is not None and self._unread is self._shown.reader:
+            self._unread = None
+            self._fill_soon()
+
     async def _fill(self) -> None:
         """Read what the first paint did without."""
         shown, reader = self._shown, self._shown.reader
         if reader is None:
             return
+        self._unread = None
         try:
             if not self._warmed:
                 self._warmed = True
@@ -137,6 +147,9 @@ class Opener:
         except Exception as error:
             problem = ProblemOccurred("The session could not be read whole", error)
             self._pane.post_message(problem)
+            if isinstance(error, StoreError):
+                self._unread = reader
+                return
         await self._follower.refresh_screen()
 
     async def _show_family(self, reader: SessionReader) -> None:
