@@ -12,11 +12,10 @@ from __future__ import annotations
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from store import (
@@ -101,9 +100,14 @@ def load_package(name: str) -> ModuleType:
     loaded = sys.modules.get(name)
     if loaded is not None:
         return _checked(loaded)
+    found = PathFinder.find_spec(name)
+    if found is not None and found.origin == _file_of(name):
+        return _checked(__import__(name))
     spec = PathFinder.find_spec(name, [_FOLDER])
     if spec is None or spec.loader is None:
         raise ImportError(f"the package {name!r} is missing in {_FOLDER}; install backscroll again")
+    from importlib.util import module_from_spec  # Most programs have no other, and start without.
+
     package = module_from_spec(spec)
     sys.modules[name] = package
     try:
@@ -114,11 +118,15 @@ def load_package(name: str) -> ModuleType:
     return package
 
 
+def _file_of(name: str) -> str:
+    """Return the file that our own package of a name begins with."""
+    return os.path.join(_FOLDER, name, "__init__.py")
+
+
 def _checked(module: ModuleType) -> ModuleType:
     """Return a module that is imported already, where it is ours."""
     name, file = module.__name__, getattr(module, "__file__", None)
-    ours = os.path.join(_FOLDER, name, "__init__.py")
-    if file is not None and os.path.realpath(file) == os.path.realpath(ours):
+    if file is not None and os.path.realpath(file) == os.path.realpath(_file_of(name)):
         return module
     raise ImportError(
         f"this program has imported another module {name!r} ({file or 'built in'}), and"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui.browser import Request
 
 USAGE = 2

@@ -8,13 +8,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
 
 from store.system.records import record
 from store.system.streams import silence_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from store.config import Settings
     from tui.start.early import EarlyTerminal
     from tui.start.wanted import Place

@@ -3,16 +3,15 @@
 ``dataclasses`` imports ``inspect``, which takes 5 ms, a sixth of the time to the first rows of the
 session list; ``typing.NamedTuple`` compiles each annotation, which doubles what a class costs. So
 these are for modules that are imported before the first screen; all others take the library's.
+``collections`` and ``operator`` come with the first class that needs them, which the picture of the
+last screen has not.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable, Mapping
-from operator import attrgetter
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar, dataclass_transform
     from typing import NamedTuple as NamedTuple
 
@@ -120,12 +119,17 @@ def _constructor(found: Mapping[str, Field], scope: dict[str, Any]) -> str:
 
 def _by_values(name: str, names: list[str]) -> dict[str, Any]:
     """Return equality and the repr."""
-    values = attrgetter(*names)
+    values: Callable[[object], object] | None = None
 
     def equal(self: object, other: object) -> bool:
+        nonlocal values
         if other.__class__ is not self.__class__:
             refused: bool = NotImplemented
             return refused
+        if values is None:
+            from operator import attrgetter
+
+            values = attrgetter(*names)
         same: bool = values(self) == values(other)
         return same
 
@@ -142,6 +146,8 @@ if not TYPE_CHECKING:
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             """Return a named tuple with the methods of the body; fields cannot be checked."""
+            from collections import namedtuple
+
             annotations = body.get("__annotations__", {})
             defaults = [body.pop(one) for one in annotations if one in body]
             made = namedtuple(name, annotations, defaults=defaults, module=body["__module__"])

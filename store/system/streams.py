@@ -7,18 +7,15 @@ from ``print``, argparse, a warning or a traceback. Escape sequences reach a ter
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 
-from store.text.masking import masked
 from store.text.neutral import neutral
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TextIO
 
 NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "standard error"}
@@ -149,7 +146,11 @@ class SafeStream(io.TextIOBase):
         return len(text)
 
     def _harmless(self, text: str) -> str:
-        return masked(neutral(text)) if self._hides else neutral(text)
+        if not self._hides:
+            return neutral(text)
+        from store.text.masking import masked  # Nothing that is drawn needs it.
+
+        return masked(neutral(text))
 
     def flush(self) -> None:
         """Flush the underlying stream."""
@@ -231,24 +232,6 @@ def guard_streams(plain: Callable[[str], str] | None = None) -> None:
         setattr(sys, name, SafeStream(stream, NAMES[name], translate))
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
-
-
-@contextmanager
-def protocol_output() -> Iterator[None]:
-    """Make ``sys.stdout`` the plain stream for a while, for a protocol between programs.
-
-    Raises:
-        OSError: Standard output is a terminal.
-    """
-    guarded = sys.stdout
-    if guarded.isatty():
-        raise OSError(errno.EINVAL, "is a terminal", NAMES["stdout"])
-    if isinstance(guarded, SafeStream):
-        sys.stdout = guarded.raw()
-    try:
-        yield
-    finally:
-        sys.stdout = guarded
 
 
 def _occupy_closed() -> None:

@@ -17,8 +17,6 @@ Indic and their neighbours); the tags of the three flags that are made of tags.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -77,20 +75,28 @@ _TAG_FLAG = (
 _LONGEST_TAG_FLAG = 7
 
 
-@lru_cache(maxsize=1)
+_compiled: dict[str, re.Pattern[str]] = {}
+
+
+def _pattern(source: str) -> re.Pattern[str]:
+    """Return a pattern, compiled when a text has more than plain characters.
+
+    Nor is ``re`` imported before, which takes longer than all else before a picture is shown.
+    """
+    found = _compiled.get(source)
+    if found is None:
+        import re
+
+        found = _compiled[source] = re.compile(source)
+    return found
+
+
 def _acts() -> re.Pattern[str]:
-    # This and the next are compiled when a text has more than plain characters; nor is ``re``
-    # imported before, which is a sixth of all before a picture is on the screen.
-    import re
-
-    return re.compile(_CHARACTERS_THAT_ACT)
+    return _pattern(_CHARACTERS_THAT_ACT)
 
 
-@lru_cache(maxsize=1)
 def _mark_run() -> re.Pattern[str]:
-    import re
-
-    return re.compile(_MANY_MARKS)
+    return _pattern(_MANY_MARKS)
 
 
 def is_plain(text: str) -> bool:

@@ -18,6 +18,7 @@ from store.engine.database import open_database
 from store.sync.forget import forget
 from store.system.clock import system_clock
 from store.system.locations import last_screens
+from store.system.records import replaced
 from tests.tui.stores import NOW, put, some
 from tests.tui.terminals import on_a_terminal
 from tests.tui.test_first_frame import NEEDED, drawn, environment, runs, text_of
@@ -121,7 +122,8 @@ def test_once_an_age_is_another_one_the_list_is_drawn_anew(tmp_path: Path) -> No
     library = Library.open(path, "test", clock=lambda: NOW)
     page = read_first_page(library, ViewState())
     columns, height = 44, 12
-    last = last._replace(
+    last = replaced(
+        last,
         columns=columns, rows=[last.rows[0]] * (height - BOTTOM) + [last.rows[-1]],
         beside=[[], *[last.beside[1]] * (height - TOP)])
     screen = Screen(150, height, AnsiPaint(PALETTES["backscroll-dark"], "TRUECOLOR"))

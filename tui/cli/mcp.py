@@ -9,15 +9,18 @@ What it finds is what the library has: `backscroll sync`, or an open browser, br
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from store.config import load_config
 from store.engine.opening import as_path
 from store.errors import Refused
 from store.sharing.settings import checked_masking
 from store.system.locations import library_path
-from store.system.streams import protocol_output
+from store.system.streams import NAMES, SafeStream
 
 EXAMPLES = (
     ("claude mcp add backscroll -- backscroll mcp", "for Claude Code"),
@@ -52,3 +55,21 @@ def run(options: argparse.Namespace) -> int:
         library = Library(target, helpers=config.ui.helpers, masking=checked_masking(config))
         make_server(library).run("stdio")
     return 0
+
+
+@contextmanager
+def protocol_output() -> Iterator[None]:
+    """Make ``sys.stdout`` the plain stream for a while, for a protocol between programs.
+
+    Raises:
+        OSError: Standard output is a terminal.
+    """
+    guarded = sys.stdout
+    if guarded.isatty():
+        raise OSError(errno.EINVAL, "is a terminal", NAMES["stdout"])
+    if isinstance(guarded, SafeStream):
+        sys.stdout = guarded.raw()
+    try:
+        yield
+    finally:
+        sys.stdout = guarded

@@ -7,13 +7,18 @@ order by Textual.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Iterable, Mapping
 
 from store.system.streams import picture
 from tui.start.hangup import Watch
 from tui.state.last_screen import LastScreen, last_screen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterable, Mapping
+else:
+    import _signal as signal  # See tui.start.hangup.
 
 KNOWN_TERMINALS = (
     "xterm", "screen", "tmux", "rxvt", "alacritty", "kitty", "foot", "wezterm", "ghostty", "vte",

@@ -7,17 +7,19 @@ handed its terminal to another one, the terminal is restored from here.
 A terminal that closes tells the session of processes that it controls. A program in a
 session of its own (``setsid``, ``runuser``, some containers), or one that ignores the signal,
 hears nothing: it would read an ended input for ever. So the terminal is watched, too.
+
+This is imported before the picture of the last screen is shown. ``signal`` would take longer than
+all else until then, for the names that it gives to numbers, so what it is made of is taken.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    import signal
     from typing import NoReturn, Protocol
 
     class Ends(Protocol):
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
         def save_place(self) -> None:
             """Save the place."""
             ...
+else:
+    import _signal as signal
 
 EXIT_CODE = 128 + signal.SIGHUP if hasattr(signal, "SIGHUP") else 1
 """What a shell reports of a program that a hangup ended."""
@@ -68,7 +72,7 @@ def end_in_order(descriptor: int) -> Watch:
         return watch
     os.set_blocking(writer, False)
     for number in numbers:
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, watch.heard)
     # The number of each signal arrives in the pipe even while the main thread is busy.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -116,6 +120,8 @@ class Watch:
 
     def _run(self) -> None:
         """Wait for the end, and see to it."""
+        import contextlib
+
         code = self._wait(None)
         app = self.app
         loop = app.loop if app is not None else None
@@ -160,6 +166,7 @@ class Watch:
 
     def restore(self) -> None:
         """Give the terminal back; what one that nobody reads has not taken is dropped for it."""
+        import contextlib
         import termios
 
         with contextlib.suppress(OSError, termios.error):

@@ -6,14 +6,14 @@ remembered view and of the config, the terminal, the program itself; and only on
 an age in the list would be another one, the list is drawn from the store beside the other panes of
 the picture. ``forget`` deletes all pictures.
 
-This is imported first of all, so it imports no paths, no SQLite and no patterns.
+What is imported up to this module is imported before the picture is shown, so it imports no paths,
+no SQLite, no patterns and no ``collections``, which others import behind it.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
 
 from store.system.locations import (
     PRIVATE_FILE,
@@ -25,7 +25,7 @@ from store.system.locations import (
     view_file,
 )
 from store.system.paths import expanded_name, open_regular, resolved
-from store.system.records import NamedTuple
+from store.system.records import record
 from store.system.streams import (
     ERASED_FROM,
     Painted,
@@ -37,6 +37,8 @@ from store.system.streams import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from tui.terminal.cells import Piece
 
     Setting = str
@@ -73,7 +75,8 @@ def setting_of(
     return repr((path, columns, rows, *files, *named))
 
 
-class LastScreen(NamedTuple):
+@record
+class LastScreen:
     """The picture of the last screen, as it is written.
 
     Attributes:
@@ -144,7 +147,8 @@ def _painted(row: str, erases: bool) -> Iterator[Painted]:
             yield paint(text, codes)
 
 
-class Drawn(NamedTuple):
+@record
+class Drawn:
     """A picture to keep.
 
     Attributes:
