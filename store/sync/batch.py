@@ -36,10 +36,12 @@ MOST_BYTES = 3 * BATCH_BYTES
 """While another helper writes, a batch grows up to this many source bytes instead of waiting."""
 
 BULK_PRAGMAS = (
-    "PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 8000", "PRAGMA temp_store = MEMORY"
+    "PRAGMA cache_size = -32768", "PRAGMA wal_autocheckpoint = 24000", "PRAGMA temp_store = MEMORY"
 )  # fmt: skip
 """For a connection that writes many batches.
 
+A log of 100 MB takes a third of the checkpoints that one of 32 MB takes. All writers wait for each
+of them, until the disk has it.
 With temporary files, the pages that a session's savepoint may put back would be most of what is
 written: each savepoint begins anew.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import IO
 
 from store.engine.database import open_database
@@ -23,6 +24,7 @@ from store.sync.library import connect_library
 from store.sync.locking import write_turn
 from store.sync.long_units import LongUnit
 from store.sync.reading import ReadUnit, leave_out
+from store.sync.reading_states import HASH_BYTES, hashes_of
 from store.sync.settings import Settings
 from store.sync.units import Job
 from store.system.clock import system_clock
@@ -59,12 +61,12 @@ def _readings_with(other: OtherProcess, unit: LongUnit) -> Iterator[ReadUnit]:
             # The other process is started while the first steps are read and written here.
             shares = step.more and (theirs or (follows and other.is_ready()))
             if shares and step.place is not None:
-                other.send(StepRead(step.place))
+                other.send(passed.told(step.place))
             if theirs:
                 outcome = _go_on_behind(unit, other)
                 if outcome is None:
                     break
-            result = unit.take(step)
+            result = unit.take(step, passed.last)
             result.follows, result.elsewhere = follows, outcome
             yield result
             if not step.more or result.saved is None:
@@ -81,7 +83,7 @@ def _readings_with(other: OtherProcess, unit: LongUnit) -> Iterator[ReadUnit]:
                 if not isinstance(read, StepRead):
                     break
                 place, theirs = read.place, True
-                passed.add(place.names)
+                passed.hear(read)
             assert place is not None
             step = _step_at(unit, place, passed)
         else:
@@ -106,7 +108,7 @@ def _step_at(unit: LongUnit, place: Place | None, passed: _Passed) -> Step | Non
     if step is None or (step.place is None and step.more):
         return None
     if step.place is not None:
-        passed.add(step.place.names)
+        passed.add(step.place)
     return step
 
 
@@ -122,17 +124,32 @@ def _go_on_behind(unit: LongUnit, other: OtherProcess) -> Outcome | None:
 class _Passed:
     """The names of the steps so far, by their hashes: ``Known``.
 
-    Two names with one hash only cost a reading of the whole file.
+    Attributes:
+        last: The hashes of the names of the step that was read here last.
     """
 
     def __init__(self) -> None:
-        self._hashes: set[int] = set()
+        self.last: set[bytes] = set()
+        self._hashes: set[bytes] = set()
 
-    def add(self, names: Collection[str]) -> None:
-        self._hashes.update(map(hash, names))
+    def add(self, place: Place) -> None:
+        """Add the names of a step that was read here."""
+        self.last = hashes_of(place.names)
+        self._hashes |= self.last
+
+    def told(self, place: Place) -> StepRead:
+        """Return what to tell the other process of the place of that step."""
+        return StepRead(replace(place, names=()), b"".join(self.last))
+
+    def hear(self, read: StepRead) -> None:
+        """Add the names of a step that the other process has read."""
+        hashes = read.hashes
+        self._hashes.update(
+            [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
+        )
 
     def known(self, names: Collection[str]) -> bool:
-        return not self._hashes.isdisjoint(map(hash, names))
+        return not self._hashes.isdisjoint(hashes_of(names))
 
 
 class OtherProcess(Child):
@@ -219,18 +236,18 @@ def _take_turns(unit: LongUnit, start: Start, questions: IO[bytes], answers: IO[
     """Read and write every other step; what is read whole, and the last one, are the parent's."""
     passed = _Passed()
     while isinstance(read := receive(questions), StepRead):
-        passed.add(read.place.names)
+        passed.hear(read)
         step = _step_at(unit, read.place, passed)
         if step is None or step.place is None or not step.more:
             return
-        send(answers, StepRead(step.place))
+        send(answers, passed.told(step.place))
         written = receive(questions)
         if not isinstance(written, StepWritten):
             return
         unit.reload()
         if unit.job.stored != written.saved or unit.state is None:
             return
-        result = unit.take(step)
+        result = unit.take(step, passed.last)
         result.follows = True
         leave_out(result, start.excludes)
         batch = Batch(start.keep_deleted)

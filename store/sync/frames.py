@@ -73,9 +73,15 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class StepRead:
-    """Between two processes that read a unit by turns: a step was read up to this place."""
+    """Between two processes that read a unit by turns: a step was read up to this place.
+
+    Attributes:
+        place: The place, without its names.
+        hashes: The hashes of its names, one after the other.
+    """
 
     place: Place
+    hashes: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from store.sync.prepared import PreparedSession
 from store.verbs.titles import continued_title
 
 _HELPER = "helper"
+_CHILD = '"child_session_id"'
 NO_PARENT = ""
 """Stands for the parent of a helper's run that names none."""
 
@@ -291,7 +292,8 @@ def relink_calls(connection: Connection, parent: PreparedSession) -> list[str]:
     changed: list[str] = []
     started = [
         (part, child) for part in parent.parts
-        if part[6] is not None and (child := _child_of(part[5])) is not None
+        if part[6] is not None and _CHILD in part[5]
+        and (child := _child_of(part[5])) is not None
     ]  # fmt: skip
     if not started:
         return changed
@@ -325,7 +327,7 @@ def relink_calls(connection: Connection, parent: PreparedSession) -> list[str]:
 
 def _child_of(text: str) -> str | None:
     """Return the session that a call started, from its part's JSON."""
-    if '"child_session_id"' not in text:
+    if _CHILD not in text:
         return None
     extras = orjson.loads(text).get("resultProviderMetadata")
     own = extras.get("backscroll") if isinstance(extras, dict) else None

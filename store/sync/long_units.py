@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from store.sources.base.protocol import Known, LongSource, Place, Problem, Step
 from store.sync import reading_states, units
 from store.sync.prepared import prepare
 from store.sync.reading import ReadUnit, path_of, read_job, reason_of
-from store.sync.reading_states import Names, State
+from store.sync.reading_states import Names, State, hashes_of
 from store.sync.session_rows import NOTHING_CARRIED, Carried, PreparedSession
 from store.sync.units import Job
 from store.system.collection import paused_collection
@@ -139,8 +139,13 @@ class LongUnit:
                 return
             self.job.stored, follows, elsewhere = result.saved, True, None
 
-    def take(self, step: Step) -> ReadUnit:
-        """Return a step's rows, and continue behind it."""
+    def take(self, step: Step, hashes: Set[bytes] | None = None) -> ReadUnit:
+        """Return a step's rows, and continue behind it.
+
+        Args:
+            step: The step.
+            hashes: Of its place's names, where they were made already.
+        """
         result = ReadUnit(depends=None)
         reading, before = step.reading, self.state
         result.more, result.goes_on, result.is_long = step.more, step.goes_on, True
@@ -168,6 +173,7 @@ class LongUnit:
         result.also = before.sessions if before is not None else []
         self.state = None
         if step.place is not None and main is not None and main.carried is not None:
+            self._names.add(hashes_of(step.place.names) if hashes is None else hashes)
             self.state = result.state = self._next(step.place, main, main.carried, before, result)
         return result
 
@@ -179,7 +185,6 @@ class LongUnit:
         before: State | None,
         result: ReadUnit,
     ) -> State:
-        self._names.add(place.names)
         ids = [session.id for session in result.sessions]
         return State(
             main.id, list(dict.fromkeys([*ids, *result.also])), carried, place, self._names,

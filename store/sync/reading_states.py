@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ class Names:
 
     def known(self, names: Collection[str]) -> bool:
         """Return whether the set contains any of some names."""
-        hashes = _hashes(names)
+        hashes = hashes_of(names)
         if not self._added.isdisjoint(hashes):
             return True
         buckets: dict[int, list[bytes]] = {}
@@ -74,11 +74,11 @@ class Names:
             for one in wanted
         )
 
-    def add(self, names: Iterable[str]) -> None:
-        """Add names to the set."""
+    def add(self, names: Set[bytes]) -> None:
+        """Add names, by their ``hashes_of``, to the set."""
         if not self.pages or self.in_last >= PAGE_NAMES:
             self.pages, self.in_last = self.pages + 1, 0
-        new = _hashes(names) - self._added
+        new = names - self._added
         self._added |= new
         self.in_last += len(new)
         buckets: dict[int, list[bytes]] = {}
@@ -261,7 +261,8 @@ def _digest(stored: str) -> str:
     return hashlib.blake2b(stored.encode(), digest_size=HASH_BYTES).hexdigest()
 
 
-def _hashes(names: Iterable[str]) -> set[bytes]:
+def hashes_of(names: Iterable[str]) -> set[bytes]:
+    """Return the hashes by which names are stored."""
     make = hashlib.blake2b
     return {
         make(name.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()

@@ -108,7 +108,11 @@ class Stretch:
 
     def start_of(self, record: bytes) -> int | None:
         """Return the byte where a record that is a line of its own begins; None where none is."""
-        found = self.data.find(b"\n" + record + b"\n")
+        line = b"\n" + record + b"\n"
+        # As a rule it is near the end.
+        found = self.data.find(line, max(0, len(self.data) - KEPT_BYTES))
+        if found < 0:
+            found = self.data.find(line)
         return None if found < 0 else self.start + found + 1
 
     def mark(self, offset: int, lines: int, record: int) -> Mark:

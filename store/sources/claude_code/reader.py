@@ -37,21 +37,32 @@ class _Calls:
     """
 
     def __init__(self) -> None:
+        self._added: list[tuple[str, Thread]] = []
         self._sessions: dict[int, str] = {}
         self._by_id: dict[str, Call] = {}
         self._of_agent: dict[str, Call] = {}
         self._of_run: dict[str, Call] = {}
 
     def add(self, session: str, thread: Thread) -> None:
-        for call in thread.calls:
-            self._sessions[id(call)] = session
-            self._by_id.setdefault(call.id, call)
-            extra = mapping(call.part.data.get("resultProviderMetadata")).get("backscroll")
-            result = mapping(mapping(extra).get("structured"))
-            for started, key in ((self._of_agent, "agentId"), (self._of_run, "runId")):
-                name = string(result.get(key))
-                if name:
-                    started.setdefault(name, call)
+        """Add a thread; most sessions have no agents, and its calls are never asked for."""
+        self._added.append((session, thread))
+
+    def _look(self) -> None:
+        """Look at the calls of the threads that were added."""
+        for session, thread in self._added:
+            for call in thread.calls:
+                self._look_at(session, call)
+        self._added.clear()
+
+    def _look_at(self, session: str, call: Call) -> None:
+        self._sessions[id(call)] = session
+        self._by_id.setdefault(call.id, call)
+        extra = mapping(call.part.data.get("resultProviderMetadata")).get("backscroll")
+        result = mapping(mapping(extra).get("structured"))
+        for started, key in ((self._of_agent, "agentId"), (self._of_run, "runId")):
+            name = string(result.get(key))
+            if name:
+                started.setdefault(name, call)
 
     def that_started(self, agent_id: str, run: str, call_id: str | None) -> Call | None:
         """Return the call that started an agent, or the workflow's run that it is of.
@@ -61,6 +72,7 @@ class _Calls:
             run: Its workflow's run; empty where it is of none.
             call_id: The call's id, where the agent's meta file names it.
         """
+        self._look()
         named = self._by_id.get(call_id) if call_id else None
         by_result = self._of_agent.get(agent_id) or self._of_run.get(run)
         if by_result is not None and (named is None or named.id == by_result.id):
@@ -69,6 +81,7 @@ class _Calls:
 
     def session_of(self, call: Call) -> str:
         """Return the session that a call is in."""
+        self._look()
         return self._sessions[id(call)]
 
 
@@ -233,7 +246,9 @@ class SessionReader(UnitReader):
 
     def _build_main(self, calls: _Calls, children: list[_Child]) -> SessionDraft:
         transcript = self.main if self.main is not None else Transcript("")
-        rows, chains = split_sidechains(transcript.rows)
+        rows, chains = list(transcript.rows), dict[str, list[Row]]()
+        if transcript.has_sidechains:
+            rows, chains = split_sidechains(rows)
         thread = self._builders[transcript.path].build(
             rows, transcript.leaf, transcript.context_rows, transcript.times_changed
         )
@@ -251,7 +266,7 @@ class SessionReader(UnitReader):
             draft.tells_title = is_name_taken_back(transcript, named)
         if self.earlier is not None:
             folder, summaries = self._neighbours.folder, transcript.summaries
-            facts = shared_facts(self.session_id, folder, rows, summaries, goes_on=True)
+            facts = shared_facts(self.session_id, folder, rows, summaries, transcript.seldom)
             self.shared_facts = list(facts)
             draft.lineage = self.earlier.lineage
             if self.earlier.created_at is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from store.sources.claude_code.rows import Row, string
@@ -11,11 +12,11 @@ LONGEST = 100
 """Characters of the longest id; longer texts name nothing."""
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _CONTENT = frozenset(
-    ["message", "toolUseResult", "attachment", "sessionId", "cwd", "version", "timestamp",
-     "gitBranch", "type", "userType"]
+    ["message", "toolUseResult", "attachment", "uuid", "sessionId", "cwd", "version", "timestamp",
+     "gitBranch", "type", "userType", "isSidechain", "requestId"]
 )  # fmt: skip
 """Fields that are looked into by themselves, or never name another row."""
-_STARTED = frozenset(["agentId", "runId"])
+_STARTED = ("agentId", "runId")
 
 
 def defined_by(row: Row) -> list[str]:
@@ -33,32 +34,46 @@ def defined_by(row: Row) -> list[str]:
 
 def named_by(row: Row) -> list[str]:
     """Return what may be an id in a row, of itself or of another row."""
+    return [*defined_by(row), *named_of_others(row)]
+
+
+def named_of_others(row: Row) -> list[str]:
+    """Return what may be an id in a row, but for those that the row defines."""
     found: list[str] = []
-    data = row.data
-    for key in data.keys() - _CONTENT:
+    data, is_answer = row.data, row.type == "assistant"
+    for key in _keys_that_name(tuple(data)):
         value = data[key]
         if type(value) is str:
             if len(value) <= LONGEST:
                 found.append(value)
-        elif isinstance(value, dict | list):
+        elif value:
             _add_texts(found, value)
     if row.stands_for is not None:
         found.append(row.stands_for)
-    if row.type == "assistant":
-        found.append(row.message_id)
     for block in row.blocks:
-        if isinstance(own := block.get("id"), str):
-            found.append(own)
-        if isinstance(call := block.get("tool_use_id"), str):
+        get = block.get
+        if isinstance(call := get("tool_use_id"), str):
             found.append(call)
-    if isinstance(result := data.get("toolUseResult"), dict):
-        found += [name for key in result.keys() & _STARTED if (name := string(result[key]))]
-    if isinstance(attachment := data.get("attachment"), dict):
+        if not (is_answer and get("type") in _CALLS) and isinstance(name := get("id"), str):
+            found.append(name)
+    if "toolUseResult" in data and isinstance(result := data["toolUseResult"], dict):
+        for key in _STARTED:
+            if key in result and (name := string(result[key])):
+                found.append(name)
+    if "attachment" in data and isinstance(attachment := data["attachment"], dict):
         found += [
             value for value in attachment.values()
             if isinstance(value, str) and len(value) <= LONGEST
         ]  # fmt: skip
+    if data.get("uuid") != row.uuid and (own := string(data.get("uuid"))):
+        found.append(own)  # another row has it
     return found
+
+
+@lru_cache(maxsize=256)
+def _keys_that_name(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those fields of a row that may name another one; most rows have the same fields."""
+    return tuple(key for key in keys if key not in _CONTENT)
 
 
 def _add_texts(found: list[str], value: Any) -> None:
@@ -82,9 +97,9 @@ def later_references(transcript: Transcript) -> set[str] | None:
     first = transcript.context_rows
     rows = transcript.rows[first:]
     defined = set[str]().union(*map(defined_by, rows))
-    named = set[str]().union(*map(named_by, rows[1:] if first else rows))
+    named = set[str]().union(*map(named_of_others, rows[1:] if first else rows))
     if first and rows:
-        named.update(name for name in named_by(rows[0]) if name != rows[0].parent)
+        named.update(name for name in named_of_others(rows[0]) if name != rows[0].parent)
     named.update(leaf for leaf, _ in transcript.summaries)
     if transcript.leaf is not None:
         named.add(transcript.leaf)

@@ -53,7 +53,10 @@ class Row:
     @property
     def has_result(self) -> bool:
         """Whether it holds tool results."""
-        return "tool_result" in [block.get("type") for block in self.blocks]
+        blocks = self.blocks
+        if len(blocks) == 1:
+            return blocks[0].get("type") == "tool_result"
+        return "tool_result" in [block.get("type") for block in blocks]
 
 
 def content_blocks(content: object) -> list[dict[str, Any]]:

@@ -30,8 +30,7 @@ def shared_facts(
     folder: str,
     rows: Sequence[Row],
     summaries: Sequence[tuple[str, str]],
-    *,
-    goes_on: bool = False,
+    seldom: Sequence[Row] | None = None,
 ) -> Iterator[Fact]:
     """Yield what a session's file tells others.
 
@@ -40,9 +39,10 @@ def shared_facts(
         folder: The project folder.
         rows: Its main rows.
         summaries: The rows that its old summary lines name, and what they say.
-        goes_on: Whether others are before the rows.
+        seldom: Where others are before the rows: ``Transcript.seldom``.
     """
-    for uuid in dict.fromkeys(_beginnings(rows, begun=goes_on)):
+    begin = _beginnings(rows) if seldom is None else _beginnings(seldom, begun=True)
+    for uuid in dict.fromkeys(begin):
         yield Fact(ROW + uuid, session_id, folder)
     version = version_of(rows)
     if version and version < NEW_FILES_UNTIL:

@@ -165,8 +165,11 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         if len(rows) <= file.context_rows or version_of(rows) < SUMMARIES_UNTIL:
             raise CannotGoOn
         session = self.unit.key.rpartition("/")[2]
-        for row in rows[file.context_rows :]:
-            if row.data.get("isSidechain") or marked_origin(row, session):
+        first = rows[file.context_rows].number
+        for row in file.seldom:
+            if row.number >= first and (
+                row.data.get("isSidechain") or marked_origin(row, session)
+            ):
                 raise CannotGoOn
         if stop is None:
             return  # nothing is before
@@ -216,7 +219,7 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
             bool(rows)
             and version_of(rows) >= SUMMARIES_UNTIL
             and reader.is_origin_settled()
-            and not any(row.data.get("isSidechain") for row in rows)
+            and not (reader.main is not None and reader.main.has_sidechains)
         )
 
     def places(self, file: Transcript, messages: Sequence[MessageDraft]) -> Iterator[Found]:
@@ -417,9 +420,10 @@ def _context(
 ) -> set[int]:
     """Return the numbers of the records that replace all before a row."""
     rows = transcript.rows[:index]
-    found = {row.number for row in _rows_that_tell(rows)}
-    found |= _rows_of_title(rows, messages)
     limit = transcript.rows[index].number
+    seldom = [row for row in transcript.seldom if row.number < limit]
+    found = {row.number for row in _rows_that_tell(rows, seldom)}
+    found |= _rows_of_title(rows, messages)
     found |= {number for number in transcript.note_records.values() if number < limit}
     found |= {number for number in transcript.summary_records if number < limit}
     found |= {number for number in _costs(transcript) if number < limit}
@@ -440,14 +444,19 @@ def _costs(transcript: Transcript) -> Iterator[int]:
     yield from (note.number for note in most.values())
 
 
-def _rows_that_tell(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the rows that say what holds for later ones, or for the session."""
+def _rows_that_tell(rows: Sequence[Row], seldom: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows that say what holds for later ones, or for the session.
+
+    Args:
+        rows: Rows in file order.
+        seldom: Those of them with what few rows have (``Transcript.seldom``).
+    """
     yield rows[0]
     yield rows[-1]
     yield min(rows, key=_AT)
     yield max(rows, key=_AT)
     yield from _first(row for row in rows if isinstance(row.data.get("cwd"), str))
-    for key in ("gitBranch", "version", "effort"):
+    for key in ("gitBranch", "version"):
         yield from _first(row for row in reversed(rows) if row.data.get(key))
     yield from _first(row for row in reversed(rows) if row.type == "assistant")
     yield from _first(row for row in reversed(rows) if row.type == "user" and not row.has_result)
@@ -455,11 +464,11 @@ def _rows_that_tell(rows: Sequence[Row]) -> Iterator[Row]:
         row for row in reversed(rows)
         if row.type == "assistant" and row.message.get("model") not in (None, SYNTHETIC)
     )
-    attached = [row for row in rows if "attachment" in row.data]
+    for key in ("effort", "isCompactSummary"):
+        yield from _first(row for row in reversed(seldom) if row.data.get(key))
     for key in ("systemPrompt", "tools"):
-        yield from _first(row for row in reversed(attached) if _snapshot(row).get(key))
-    yield from _first(row for row in reversed(rows) if _is_boundary(row))
-    yield from _first(row for row in reversed(rows) if row.data.get("isCompactSummary"))
+        yield from _first(row for row in reversed(seldom) if _snapshot(row).get(key))
+    yield from _first(row for row in reversed(seldom) if _is_boundary(row))
 
 
 def _first(rows: Iterator[Row]) -> Iterator[Row]:
@@ -501,6 +510,6 @@ def _with_calls(rows: Sequence[Row], numbers: set[int]) -> set[int]:
     if not wanted:
         return set()
     return {
-        row.number for row in rows if row.type == "assistant"
-        for block in row.blocks if block.get("id") in wanted
-    }  # fmt: skip
+        row.number for row in rows
+        if row.type == "assistant" and not wanted.isdisjoint(defined_by(row))
+    }

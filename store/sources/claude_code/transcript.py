@@ -19,6 +19,8 @@ from store.sources.claude_code.rows import Row, make_row, string
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 """Beginnings of notes that nothing here needs; the first are the largest lines there are."""
 
+SELDOM = ("attachment", "effort", "forkedFrom", "isCompactSummary", "requestSessionId")
+"""Fields that few rows have, and that hold for more than their row."""
 OF_PROMPTS = ("queue-operation", "attachment")
 """Notes that say what happens to prompts that were typed ahead."""
 SAME_UUID = "other content under the uuid of an earlier line; both are kept"
@@ -32,6 +34,8 @@ class Transcript(LinesFile):
     Attributes:
         rows: The rows in file order, each uuid once; among them rows made of notes that
             hold a prompt's only words.
+        seldom: Those of them that have one of the fields ``SELDOM``, are of a sidechain, or are
+            the program's own.
         notes: The last note of each type.
         costs: What was noted of costs, in file order.
         summaries: ``(leafUuid, summary)`` of the old summary lines.
@@ -60,6 +64,7 @@ class Transcript(LinesFile):
         self._busy: list[tuple[int, bool]] = []
         self._is_busy = False
         self.rows: list[Row] = []
+        self.seldom: list[Row] = []
         self.notes: dict[str, dict[str, Any]] = {}
         self.costs: list[CostNote] = []
         self.summaries: list[tuple[str, str]] = []
@@ -70,6 +75,11 @@ class Transcript(LinesFile):
         self._uuids: dict[str, int] = {}
         self._renamed: dict[str, str] = {}
         self._doubled: list[Problem] = []
+
+    @property
+    def has_sidechains(self) -> bool:
+        """Whether rows of subagents are among the rows."""
+        return any(row.data.get("isSidechain") for row in self.seldom)
 
     @property
     def times_changed(self) -> int:
@@ -137,7 +147,15 @@ class Transcript(LinesFile):
         self.leaf = None
         self.queue.row(row)
         self._times.take(self.rows, row)
+        self._append(row)
+
+    def _append(self, row: Row) -> None:
         self.rows.append(row)
+        data = row.data
+        if (
+            not data.keys().isdisjoint(SELDOM) or row.type == "system" or data.get("isSidechain")
+        ):
+            self.seldom.append(row)
 
     def _note(self, data: dict[str, Any], record: int) -> None:
         kind = data.get("type")
@@ -158,7 +176,7 @@ class Transcript(LinesFile):
             follow = self.queue.note if kind == "queue-operation" else self.queue.attachment
             row = follow(data, record, self.rows[-1] if self.rows else None)
             if row is not None:
-                self.rows.append(row)
+                self._append(row)
         elif kind == "cost-state":
             found = cost_note(record, data)
             self.costs += [found] if found is not None else []
