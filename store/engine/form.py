@@ -36,6 +36,7 @@ class Form(NamedTuple):
         hidden_column: Whether ``chat_messages.hidden_at`` exists.
         columns: The column names of each of the three tables, in order.
         sql: The words of its engine.
+        older: Which version our tables on a server have, where they are left aside; else None.
     """
 
     name: FormName
@@ -44,6 +45,7 @@ class Form(NamedTuple):
     hidden_column: bool
     columns: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     sql: Dialect = SQLITE
+    older: int | None = None
 
     @property
     def newest_known(self) -> int | None:

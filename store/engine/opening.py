@@ -80,13 +80,17 @@ def _server(target: str) -> Target:
     return Target(form.name, None, form.version, reason)
 
 
-def open_target(target: str | Path, *, create: bool = False, write: bool = False) -> Database:
+def open_target(
+    target: str | Path, *, create: bool = False, write: bool = False, migrate_older: bool = False
+) -> Database:
     """Return a target opened as a store, by default read only.
 
     Args:
         target: A path; ``~`` is expanded. Or the URL of a database on a server.
         create: Create a library if it is missing or empty; on a server, a store's tables.
         write: Open it for writing; if that is impossible, ``read_only`` says why.
+        migrate_older: On a server, migrate a store of an older version where its login may; one
+            in a file always is.
 
     Raises:
         StoreError: It cannot be opened as a store; the message says why and what to do.
@@ -96,5 +100,5 @@ def open_target(target: str | Path, *, create: bool = False, write: bool = False
         # Only for such a store, as it brings an event loop.
         from store.engine.server.opening import open_server
 
-        return open_server(url, create=create, write=write)
+        return open_server(url, create=create, write=write, migrate_older=migrate_older)
     return open_database(expanded(target), create=create, write=write)

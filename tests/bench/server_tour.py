@@ -195,8 +195,12 @@ class Tour:
             self.failed.append(f"{time.strftime('%H:%M:%S')} {each.__name__}: {error}")
             both = f"{self.screen.early}\n{self.screen.shown()}"
             self._keep(f"failed-{len(self.failed)}", both)
+            print(self.failed[-1], flush=True)
+            # Back to the list, with nothing left of what the round did.
             self.screen.press("Escape", "Escape", "Escape")
-            time.sleep(2)
+            for _ in range(4):
+                self.screen.rest()
+                self.screen.press("U")
 
     def _list(self) -> None:
         screen = self.screen
@@ -218,7 +222,7 @@ class Tour:
         screen.until(r"\(2\) .*turn \d of \d")
         screen.press("[")
         screen.rest()
-        self.stop("rewind, its question", "Hide this turn and all after it", "r")
+        self.stop("rewind, its question", "enter hide", "r")
         self.stop("rewind", "Hidden: ", "Enter")
         self.stop("undo a rewind", "Undone: rewound", "U")
         self.stop("redo a rewind", "Redone: rewound", "C-r")

@@ -85,13 +85,27 @@ def test_a_store_is_made_once_however_many_make_it(postgres: Cluster) -> None:
 def test_an_older_store_is_migrated_by_whom_may(
     postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = postgres.database().url
+    server = postgres.database()
+    url, reader = server.url, f"reader_{server.name}"
     with monkeypatch.context() as patch:
         patch.setattr(schema, "CURRENT_VERSION", 3)
-        open_target(url, create=True, write=True).close()
-    with pytest.raises(StoreError, match="older version 3"):
-        open_target(url)
-    database = open_target(url, create=True, write=True)
+        older = open_target(url, create=True, write=True)
+        Talk(older).session("Before")
+        older.close()
+    server.execute(f"CREATE ROLE {reader} LOGIN;"
+                   f" GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader};"
+                   f" GRANT USAGE ON SCHEMA backscroll TO {reader};"
+                   f" GRANT SELECT ON backscroll.store_version TO {reader}")
+    # Until then it is read, also by a login that may not migrate it.
+    for login in (url, renamed(url, user=reader)):
+        database = open_target(login, write=True, migrate_older=login != url)
+        assert "older version 3" in str(database.read_only)
+        assert "`backscroll --store URL`" in str(database.read_only)
+        shown = sessions.page(database, sessions.SessionFilter())
+        assert ([row.title for row in shown], database.form.older) == (["Before"], 3)
+        database.close()
+    database = open_target(url, write=True, migrate_older=True)
+    assert database.read_only is None
     assert database.form.version == schema.CURRENT_VERSION
     Talk(database).session("After")
     database.close()

@@ -11,6 +11,7 @@ import pytest
 from textual.app import App
 
 from store.config import Settings
+from store.engine import schema
 from store.engine.database import in_transaction
 from store.engine.opening import open_target
 from store.errors import Refused
@@ -69,6 +70,24 @@ async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) 
         assert line(app, BottomLine).startswith(" read only  ")
         assert "archive" not in line(app, BottomLine)
         assert "may only read" in str(app.library.no_change)
+
+
+def test_an_older_store_is_migrated_and_that_is_said(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.database().url
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "CURRENT_VERSION", 3)
+        open_target(url, create=True, write=True).close()
+    seen = list[tuple[str | None, str | None]]()
+    for migrates in (False, True, True):
+        library = Library.open_server(url, "team", migrates=migrates)
+        seen.append((library.notice, library.no_change))
+        library.database.close()
+    assert seen[0][0] == seen[0][1] and "older version 3" in str(seen[0][0])
+    assert seen[1:] == [
+        (f"team was migrated from version 3 to {schema.CURRENT_VERSION}; older versions of"
+         " Backscroll only read it now", None), (None, None)]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -93,11 +93,11 @@ def _opened(target: str | None, store: str | None, *, demo: bool, makes: bool) -
     if demo:
         return demo_library(None)
     if target is not None:
-        return _open_target(target, store)
+        return _open_target(target, store, makes=makes)
     if store is not None:
         url = _server_of(store)
         if url is not None:
-            return Library.open_server(store, str(url))
+            return Library.open_server(store, str(url), migrates=makes)
         path = _store_path(store)
         return Library.open(path, os.path.basename(path))
     path = library_file()
@@ -227,16 +227,16 @@ def refusal(target: str | None, store: str | None, *, makes: bool = True) -> str
     return _unopened(named, found) if target else found.message or f"{named} cannot be opened"
 
 
-def _open_target(target: str, store: str | None) -> Library:
+def _open_target(target: str, store: str | None, *, makes: bool) -> Library:
     """Open what a target is by its content: a store, a source, or a workspace's folder."""
     opening = import_module("store.engine.opening")
     found = opening.recognise(target)
     if found.is_store:
         library = (
             Library.open(found.path, found.path.name) if found.path
-            else Library.open_server(target, ""))
+            else Library.open_server(target, "", migrates=makes))
         library.name = library.name or library.database.name
-        library.notice = found.message
+        library.notice = library.notice or found.message
         return library
     if found.kind == "server":
         return _opened_server(target)

@@ -79,19 +79,31 @@ class Library:
         return cls(open_database(path, write=False), name, clock=clock)
 
     @classmethod
-    def open_server(cls, url: str, name: str, *, clock: Clock = system_clock) -> Library:
+    def open_server(
+        cls, url: str, name: str, *, clock: Clock = system_clock, migrates: bool = False
+    ) -> Library:
         """Open a store on a server for reading.
 
         Args:
             url: Of its database.
             name: As in ``open``, like the clock.
             clock: Returns the present as epoch ms.
+            migrates: Whether one of an older version is migrated, where its login may.
 
         Raises:
             StoreError: It cannot be opened.
         """
         open_target = import_module("store.engine.opening").open_target
-        return cls(open_target(url), name, clock=clock)
+        database = open_target(url)
+        older, notice = database.form.older, None
+        if older is not None:
+            if migrates:
+                database.close()
+                database = open_target(url, migrate_older=True)
+            notice = database.file_read_only or (
+                f"{name or database.name} was migrated from version {older} to"
+                f" {database.form.version}; older versions of Backscroll only read it now")
+        return cls(database, name, clock=clock, notice=notice)
 
     @property
     def path(self) -> Path:

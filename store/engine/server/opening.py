@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from functools import partial
 from hashlib import blake2b
@@ -40,6 +41,9 @@ _TABLES = (
     " ORDER BY n.nspname, c.relname, a.attnum"
 )
 _TEXT_TYPES = ("text", "varchar", "bpchar")
+_OLDER = (
+    "{} has the older version {} of a store (known: {}), so it is opened read only;"
+    " `backscroll --store URL`, by a role that owns the tables, migrates it")
 
 
 class _Tables(NamedTuple):
@@ -60,20 +64,25 @@ class _Tables(NamedTuple):
     writable: bool
 
 
-def open_server(url: ServerUrl, *, create: bool = False, write: bool = True) -> Database:
+def open_server(
+    url: ServerUrl, *, create: bool = False, write: bool = True, migrate_older: bool = False
+) -> Database:
     """Return an open store on a server.
+
+    One of an older version is read as a host's database, without our tables.
 
     Args:
         url: The database.
         create: Make a store's tables where there are none, and migrate older ones.
         write: False opens it read only.
+        migrate_older: Migrate an older store where the login may, and make none.
 
     Raises:
         ServerTrouble: The server cannot be reached, or has no store; the message says which.
     """
     connection = ServerConnection(url)
     try:
-        return _opened(connection, create=create, write=write)
+        return _opened(connection, create=create, write=write, migrate_older=migrate_older)
     except BaseException as error:
         connection.close()
         if isinstance(error, ServerError):
@@ -81,13 +90,17 @@ def open_server(url: ServerUrl, *, create: bool = False, write: bool = True) -> 
         raise
 
 
-def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Database:
+def _opened(
+    connection: ServerConnection, *, create: bool, write: bool, migrate_older: bool
+) -> Database:
     url = connection.url
     tables = _tables(connection)
     contract = tables.schema if tables is not None else _home(connection)
     if tables is None:
         _require_schema(connection, contract)
     version = version_in(connection, side_schema(contract))
+    if migrate_older and tables is not None and _migrated(connection, contract, version):
+        tables, version = _tables(connection), schema.CURRENT_VERSION
     if create and (tables is None or version is not None) and (
         version is None or version < schema.CURRENT_VERSION
     ):
@@ -105,22 +118,36 @@ def _opened(connection: ServerConnection, *, create: bool, write: bool) -> Datab
             "has no store: it has no table chat_sessions on its search path; "
             "`backscroll sync --store URL` makes one"))
     _require(url, tables)
+    older = None
     if version is not None and version < schema.CURRENT_VERSION:
-        raise ServerTrouble(url, (
-            f"has the older version {version} of a store (known: {schema.CURRENT_VERSION});"
-            " `backscroll sync --store URL`, by a role that owns the tables, migrates it"))
+        # What reads our tables knows them as they are now.
+        older, version = version, None
     connection.schemas = names(tables.schema, ours=version is not None)
     if create and write and version is not None:
         make_indexes(connection)
-    form = _form(connection, tables, version)
+    form = _form(connection, tables, version)._replace(older=older)
     connection.sql = form.sql
-    refusal = _why_read_only(connection, tables, form)
+    refusal = _OLDER.format(url, older, schema.CURRENT_VERSION) if older is not None else (
+        _why_read_only(connection, tables, form))
     reason = refusal or (None if write else READING)
     if reason is None and form.name == "own":
         ServerEvents(connection).renew()
     path = _local(connection, tables.schema)
     SERVERS[str(path)] = partial(open_server, url)
     return Database(str(path), connection, form, reason, refusal, server=url)
+
+
+def _migrated(connection: ServerConnection, contract: str, version: int | None) -> bool:
+    """Migrate a store of an older version; return False where it is none, or may not be changed."""
+    if version is None or version >= schema.CURRENT_VERSION:
+        return False
+    try:
+        migrate(connection, contract, version)
+    except ServerError as error:
+        if error.sqlite_errorcode not in (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
+            raise
+        return False
+    return True
 
 
 def _tables(connection: ServerConnection) -> _Tables | None:
