@@ -21,14 +21,15 @@ from store.conversation.touched import (
     SEARCHES,
     SHELLS,
     WRITERS,
-    edited_lines,
+    changed_count,
+    changed_lines,
     joined_command,
+    may_touch,
     patch_text,
     plain_name,
-    written_text,
 )
 from store.text import figures
-from store.text.diffs import added, files_in, tally
+from store.text.diffs import DiffLine, files_in
 from store.text.neutral import neutral, neutral_line
 from store.text.stored_json import as_dict, as_list
 
@@ -44,6 +45,7 @@ class Call:
         what: What it did, in one line.
         marks: Runs after it, such as ``+9 -3``.
         word: How it ended, "" for a plain success.
+        changed: How many lines of files it added and removed.
         milliseconds: How long it took; None where unknown.
         size: How much came back, in words.
         reply: A person's words in answer to the call.
@@ -62,6 +64,7 @@ class Call:
     status: Status
     word: str = ""
     marks: list[tuple[str, str]] = field(default_factory=list)
+    changed: tuple[int, int] = (0, 0)
     milliseconds: float | None = None
     size: str = ""
     kind: BodyKind = "text"
@@ -146,6 +149,10 @@ def describe(
         if plain in names:
             fill(call, arguments, as_dict(details_of(data).get("structured")), root)
             break
+    if may_touch(plain) and call.status not in ("failed", "denied"):
+        call.changed = changed_count(data)
+        signs = zip("+-", call.changed, ("ok", "error"), strict=True)
+        call.marks += [(f"{sign}{count}", ink) for sign, count, ink in signs if count]
     if result and not call.result and call.body != result:
         call.result = result
     if call.kind == "text" and call.body and not call.size:
@@ -234,18 +241,21 @@ def _listing(
 
 
 def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
-    path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
-    if path is None:
-        path = _patched(given, structured, root)
-    if path:
-        call.what = shortened(path, root)
-    lines = edited_lines(given, structured)
+    call.what = _path_of(given, structured, root) or call.what
+    _show_lines(call, changed_lines(given, structured), 12)
+
+
+def _show_lines(call: Call, lines: list[DiffLine], lead: int) -> None:
+    """Show the lines of a change, where there was one."""
     if call.status in ("failed", "denied") or not lines:
         return
-    plus, minus = tally(lines)
-    call.marks = [(text, ink) for text, ink in ((f"+{plus}", "ok"), (f"-{minus}", "error"))
-                  if text[1:] != "0"]
-    call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
+    call.kind, call.body, call.lead_lines, call.size = "diff", lines, lead, ""
+
+
+def _path_of(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str:
+    path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
+    path = path or _patched(given, structured, root)
+    return shortened(path, root) if path else ""
 
 
 def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str | None:
@@ -260,12 +270,9 @@ def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None
 
 
 def _write(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
-    _edit(call, given, structured, root)
-    content = written_text(given)
-    if call.kind != "diff" and call.status not in ("failed", "denied") and isinstance(content, str):
-        lines = added(content)
-        call.marks = [(f"+{len(lines)}", "ok")]
-        call.kind, call.body, call.lead_lines, call.size = "diff", lines, 6, ""
+    call.what = _path_of(given, structured, root) or call.what
+    lines = changed_lines(given, structured, writes=True)
+    _show_lines(call, lines, 12 if structured.get("structuredPatch") else 6)
 
 
 def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:

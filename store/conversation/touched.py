@@ -92,7 +92,7 @@ class FileTouch:
     Attributes:
         path: As the agent wrote it.
         moved_to: The new path, empty where it stays.
-        told: Lines added and removed, where the source has the numbers.
+        told: Lines added and removed as the source counted them.
         changes: Builds the lines of the change.
     """
 
@@ -171,6 +171,14 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
         ended = replace(ended, status="ended", word="in the background")
     folder = _folder(arguments, structured, command)
     return Touched(name, ended, files, command, folder)
+
+
+def changed_count(data: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many lines of files a call adds and removes, as far as that is recorded."""
+    found = touched(data)
+    files = found.files if found is not None else ()
+    counts = [file.counts() or (0, 0) for file in files if file.is_change]
+    return sum(plus for plus, _ in counts), sum(minus for _, minus in counts)
 
 
 def plain_name(name: str) -> str:
@@ -252,7 +260,7 @@ def _files(
 ) -> Iterator[FileTouch]:
     if plain in SHELLS:
         told = list(_told_files(structured)) if structured else []
-        yield from told or _patched_in(command or "")
+        yield from told or patched_in(command or "")
         return
     kind = _KIND_OF[plain]
     if kind == "edit":
@@ -273,7 +281,10 @@ def _files(
         yield from _moved({"source": path, **arguments})
     else:
         counts = _told_counts(structured, told)
-        yield FileTouch(path, kind, "", counts, lambda: _changed_lines(arguments, structured))
+        writes = plain in WRITERS
+        yield FileTouch(
+            path, kind, "", counts, lambda: changed_lines(arguments, structured, writes=writes)
+        )
 
 
 def _path(arguments: Mapping[str, Any]) -> str | None:
@@ -399,8 +410,8 @@ def _lines_of(file: FileDiff) -> Callable[[], list[DiffLine]] | None:
     return (lambda: file.lines) if file.lines or file.change != "delete" else None
 
 
-def _patched_in(command: str) -> Iterator[FileTouch]:
-    """Yield the files of a patch that a command applies."""
+def patched_in(command: str) -> Iterator[FileTouch]:
+    """Yield the files of a patch that a shell command applies."""
     start = command.find("*** Begin Patch")
     if start < 0 or not _PATCHES.search(command[:start]):
         return
@@ -415,14 +426,15 @@ def _patched_in(command: str) -> Iterator[FileTouch]:
             yield file
 
 
-def edited_lines(
-    arguments: Mapping[str, Any], structured: Mapping[str, Any]
+def changed_lines(
+    arguments: Mapping[str, Any], structured: Mapping[str, Any], *, writes: bool = False
 ) -> list[DiffLine]:
-    """Return the lines of an edit: as the source shows them, else as the call asked for them.
+    """Return the lines of a change: as the source shows them, else as the call asked for them.
 
     Args:
         arguments: The call's input.
         structured: What the source has beside its result.
+        writes: Whether the tool writes whole files.
     """
     lines = from_patch(structured.get("structuredPatch"))
     if lines:
@@ -430,37 +442,52 @@ def edited_lines(
     shown = structured.get("diff")
     if isinstance(shown, str) and "@@ -" in shown:
         return from_unified(shown)
-    patch = patch_text(arguments)
+    replaced = list(search_blocks(arguments, writes=writes))
+    patch = None if replaced else patch_text(arguments)
     if patch is not None:
         return from_unified(patch)
-    for edit in as_list(arguments.get("edits")) or [arguments]:
+    for edit in () if replaced else as_list(arguments.get("edits")) or [arguments]:
         edit = as_dict(edit)
         old, new = next(_strings(edit, _OLD), None), next(_strings(edit, _NEW), None)
-        if old is None and new is None:
-            continue
+        if old is not None or new is not None:
+            replaced.append((old or "", new or ""))
+    for old, new in replaced:
         if lines:
             lines.append(DiffLine("@", None, ""))
-        lines += between(old, new or "") if old else added(new or "")
-    return lines
+        lines += between(old, new) if old else added(new)
+    text = written_text(arguments)
+    return lines if lines or text is None or _is_unchanged(structured) else added(text)
 
 
 def _strings(edit: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     return (text for name in names if isinstance(text := edit.get(name), str))
 
 
+_BLOCK = re.compile(
+    r"^[<-]{5,9} ?SEARCH>?[ \t]*\n(?::(?:start|end)_line:[^\n]*\n)*(?:-{5,9}\n)?"
+    r"(?P<old>.*?)^={5,9}[ \t]*\n(?P<new>.*?)^[>+]{5,9} ?REPLACE>?[ \t]*$",
+    re.S | re.M,
+)
+
+
+def search_blocks(
+    arguments: Mapping[str, Any], *, writes: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new text of each ``SEARCH`` and ``REPLACE`` block of a call.
+
+    Args:
+        arguments: The call's input.
+        writes: Whether the tool writes whole files: such blocks are text of the file then.
+    """
+    for name in ("diff",) if writes else ("diff", "content"):
+        text = arguments.get(name)
+        for block in _BLOCK.finditer(text) if isinstance(text, str) else ():
+            yield block["old"], block["new"]
+
+
 def written_text(arguments: Mapping[str, Any]) -> str | None:
     """Return the whole text that a call writes to a file; None where it has none."""
     return next(_strings(arguments, ("content", "file_text", "contents", "text")), None)
-
-
-def _changed_lines(
-    arguments: Mapping[str, Any], structured: Mapping[str, Any]
-) -> list[DiffLine]:
-    lines = edited_lines(arguments, structured)
-    text = written_text(arguments)
-    if lines or text is None or _is_unchanged(structured):
-        return lines
-    return added(text)
 
 
 # Lists of files that are no tool calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-from store.text.diffs import COMPARED_LINES, CONTEXT, DiffLine
+from store.text.diffs import COMPARED_LINES, CONTEXT, DiffLine, equal_ends
 
 
 def as_text(body: bytes | None) -> str | None:
@@ -27,12 +27,7 @@ def differences(old: str, new: str) -> list[DiffLine]:
         new: The text after.
     """
     before, after = _lines(old), _lines(new)
-    most, start = min(len(before), len(after)), 0
-    while start < most and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < most - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start, end = equal_ends(before, after)
     first = max(0, start - CONTEXT)
     old_end, new_end = len(before) - max(0, end - CONTEXT), len(after) - max(0, end - CONTEXT)
     made: list[DiffLine] = []

@@ -9,7 +9,13 @@ from itertools import groupby
 from typing import Any
 
 from store.conversation.outcomes import details_of
-from store.conversation.touched import FileTouch, edit_blocks, touched, written_text
+from store.conversation.touched import (
+    FileTouch,
+    edit_blocks,
+    search_blocks,
+    touched,
+    written_text,
+)
 from store.text.diffs import DiffLine
 from store.text.stored_json import as_dict, as_list
 
@@ -232,13 +238,6 @@ def _applying(
     return apply
 
 
-_BLOCK = re.compile(
-    r"^[<-]{5,9} ?SEARCH>?[ \t]*\n(?::(?:start|end)_line:[^\n]*\n)*(?:-{5,9}\n)?"
-    r"(?P<old>.*?)^={5,9}[ \t]*\n(?P<new>.*?)^[>+]{5,9} ?REPLACE>?[ \t]*$",
-    re.S | re.M,
-)
-
-
 def _replacements(arguments: Mapping[str, Any]) -> Iterator[_Replacement]:
     for edit in as_list(arguments.get("edits")) or [arguments]:
         edit = as_dict(edit)
@@ -247,9 +246,8 @@ def _replacements(arguments: Mapping[str, Any]) -> Iterator[_Replacement]:
             every = any(edit.get(name) is True for name in _ALL)
             count = edit.get("expected_replacements")
             yield _Replacement(old, new or "", every or (type(count) is int and count > 1))
-    diff = arguments.get("diff")
-    for block in _BLOCK.finditer(diff) if isinstance(diff, str) else ():
-        yield _Replacement(block["old"], block["new"], all=False, first=True)
+    for old, new in search_blocks(arguments):
+        yield _Replacement(old, new, all=False, first=True)
 
 
 def _replaced(text: str | None, edits: Sequence[_Replacement]) -> str:

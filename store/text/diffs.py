@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Literal
 
 COMPARED_LINES = 800
@@ -63,7 +64,7 @@ def from_patch(patch: Any) -> list[DiffLine]:
         before = file
         lines = hunk.get("lines")
         made.extend(_numbered(lines if isinstance(lines, list) else [], old, new))
-    return made
+    return smallest(made)
 
 
 def _integer(value: Any) -> int:
@@ -109,6 +110,8 @@ def files_in(patch: str) -> list[FileDiff]:
     reader = _EnvelopeReader() if envelope else _UnifiedReader()
     for line, following in _pairs(lines):
         reader.take(line, following)
+    for file in reader.files:
+        file.lines = smallest(file.lines)
     return [file for file in reader.files if file.path or file.lines]
 
 
@@ -258,12 +261,7 @@ def between(old: str, new: str) -> list[DiffLine]:
 
 def _between_long(before: list[str], after: list[str]) -> list[DiffLine]:
     """Return all lines between the equal starts and the equal ends as removed and added."""
-    most, start = min(len(before), len(after)), 0
-    while start < most and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < most - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start, end = equal_ends(before, after)
     middle = before[start : len(before) - end], after[start : len(after) - end]
     if not any(middle):
         return []
@@ -277,6 +275,55 @@ def _between_long(before: list[str], after: list[str]) -> list[DiffLine]:
         *(DiffLine("+", None, line) for line in middle[1]),
         *(DiffLine(" ", None, line) for line in after[len(after) - end :][:CONTEXT]),
     ]
+
+
+def smallest(lines: list[DiffLine]) -> list[DiffLine]:
+    """Return a diff whose unchanged lines are context.
+
+    Models and some programs write a block of removed lines and a block of added ones with equal
+    lines in both, which are no change of the file.
+    """
+    made: list[DiffLine] = []
+    for is_change, group in groupby(lines, key=lambda line: line.sign in ("+", "-")):
+        block = list(group)
+        if not is_change:
+            made += block
+            continue
+        before = [line for line in block if line.sign == "-"]
+        after = [line for line in block if line.sign == "+"]
+        if {line.text for line in before}.isdisjoint(line.text for line in after):
+            made += block
+            continue
+        for tag, i1, i2, j1, j2 in _opcodes([line.text for line in before],
+                                            [line.text for line in after]):
+            if tag == "equal":
+                made += (DiffLine(" ", line.number, line.text) for line in after[j1:j2])
+            else:
+                made += [*before[i1:i2], *after[j1:j2]]
+    return made
+
+
+def _opcodes(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return what differs; of long texts, all between their equal starts and equal ends."""
+    if len(before) + len(after) <= COMPARED_LINES:
+        from difflib import SequenceMatcher
+
+        return list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
+    start, end = equal_ends(before, after)
+    old, new = len(before) - end, len(after) - end
+    return [("equal", 0, start, 0, start), ("replace", start, old, start, new),
+            ("equal", old, len(before), new, len(after))]
+
+
+def equal_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """Return how many lines two texts have in common at their start and at their end."""
+    most, start = min(len(before), len(after)), 0
+    while start < most and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < most - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    return start, end
 
 
 def added(text: str) -> list[DiffLine]:

@@ -26,14 +26,14 @@ def test_prints_a_readable_transcript(run: Run, demo: Path) -> None:
     assert "  ▸ Bash pytest -q tests/sync  ✗ exit 1, 3.2 s" in lines
     assert "  ▸ Bash git push --force origin main  ✗ denied" in lines
     assert "      … 29 more lines" in lines and "      … 9 earlier lines" in lines
-    assert "      -            raise Retry(error) from error" in lines
+    assert "      -from sync.errors import Retry" in lines
     assert "      ● Give up after one refresh that does not help" in lines
     assert "\x1b" not in result.out
 
 
 def test_calls_and_parts_are_told_as_in_the_browser(run: Run, demo: Path) -> None:
     lines = run("show", "retry-loop").out.splitlines()
-    assert "  ▸ Edit src/sync/worker.py  +9 -2  ✔ ok, 0.2 s" in lines
+    assert "  ▸ Edit src/sync/worker.py  +8 -1  ✔ ok, 0.2 s" in lines
     assert "  ▸ TodoWrite 3 of 4 done  ✔ ok, 0.1 s" in lines
     assert "  ▸ Agent Explore: explore: where tokens expire  ✔ ok, 48 s  21k tokens" in lines
     assert any(line.startswith("  ▸ thought  The user sees an endless retry.") for line in lines)
@@ -184,13 +184,13 @@ def test_files_are_listed_with_edits_and_lines(run: Run, demo: Path) -> None:
     result = run("show", "retry-loop", "--files")
     lines = result.out.splitlines()
     assert lines[0] == "1 file  1 edited, 1 read"
-    assert any(line.startswith("  src/sync/worker.py  1 edit  +9  -2  1 read  turn ")
+    assert any(line.startswith("  src/sync/worker.py  1 edit  +8  -1  1 read  turn ")
                for line in lines)
     document = json.loads(run("show", "retry-loop", "--files", "--json").out)
     assert document["view"] == "display" and document["session"]["title"].startswith("Retry")
     worker = next(file for file in document["files"] if file["shown"] == "src/sync/worker.py")
     assert worker["path"] == "/home/mira/code/api/src/sync/worker.py"
-    assert (worker["edits"], worker["reads"], worker["added"], worker["removed"]) == (1, 1, 9, 2)
+    assert (worker["edits"], worker["reads"], worker["added"], worker["removed"]) == (1, 1, 8, 1)
     assert [call["kind"] for call in worker["calls"]] == ["read", "edit"]
     assert all(call["message_id"].startswith("msg_") for call in worker["calls"])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import reply_in
-from store.text.diffs import DiffLine, as_text, tally
+from store.text.diffs import DiffLine, as_text
 from store.text.figures import clock, count_of, duration, moment, size, tokens
 from store.text.neutral import without_colour
 from tui.inspector.subject import Subject
@@ -188,7 +188,7 @@ def _diff_lines(subject: Subject) -> list[DiffLine]:
 
 def _diff_section(lines: list[DiffLine], subject: Subject, limit: int | None) -> list[Block]:
     value = Value("diff", lambda: as_text(lines), ".diff")
-    plus, minus = tally(lines)
+    plus, minus = subject.call.changed if subject.call is not None else (0, 0)
     body = changes(lines, value, "diff", None if "diff" in subject.opened else limit)
     return section("Diff", [f"+{plus} -{minus}"], body, value=value, fold="diff")
 

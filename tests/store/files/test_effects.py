@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from store.conversation.calls import describe
+from store.conversation.touched import touched
+from store.files.comparing import differences
 from store.files.effects import DoesNotFit, effect_of, text_read
+from store.text.diffs import tally
 
 OLD = "one\ntwo\nthree\ntwo\n"
 
@@ -141,3 +145,45 @@ def test_a_plain_reading_counts_where_it_is_short(output: str, text: str | None)
     data = call("read_file", {"path": "a"}, output=output)
     assert text_read(data) is None
     assert text_read(data, plain=True) == text
+
+
+REPEATED = (
+    "*** Begin Patch\n*** Update File: a\n@@\n-one\n-two\n-three\n+one\n+2\n+three\n*** End Patch"
+)
+COUNTED: list[tuple[dict[str, Any], str, str]] = [
+    # A block of removed lines and one of added ones that repeats them.
+    (call("apply_patch", {"input": REPEATED}), "one\ntwo\nthree\n", "one\n2\nthree\n"),
+    (call("shell", {"command": ["apply_patch", REPEATED]}), "one\ntwo\nthree\n", "one\n2\nthree\n"),
+    (call("Edit", {"file_path": "a", "old_string": "one\n", "new_string": "0\none\n"}, **beside(
+        userModified=True, structuredPatch=[
+            {"oldStart": 1, "newStart": 1, "lines": ["-one", "+0", "+one", " two"]}])),
+     "one\ntwo\n", "0\none\ntwo\n"),
+    (call("Edit", {"file_path": "a", "old_string": "one\ntwo", "new_string": "one\n2\ntwo"}),
+     "one\ntwo\n", "one\n2\ntwo\n"),
+    (call("replace_in_file", {"path": "a", "diff": "<<<<<<< SEARCH\none\ntwo\n=======\none\n2\n"
+                              ">>>>>>> REPLACE"}), "one\ntwo\n", "one\n2\n"),
+    (call("search_replace", {"file_path": "a", "content": "<<<<<<< SEARCH\none\n=======\n1\n"
+                             ">>>>>>> REPLACE"}), "one\ntwo\n", "1\ntwo\n"),
+    (call("Write", {"file_path": "a", "content": "one\n"}, **beside(
+        type="update", structuredPatch=[])), "one\n", "one\n"),
+    (call("Write", {"file_path": "a", "content": "<<<<<<< SEARCH\none\n=======\n1\n"
+                    ">>>>>>> REPLACE\n"}), "",
+     "<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n"),
+    # The source counted each place.
+    (call("edit", {"filePath": "a", "oldString": "one", "newString": "1", "replaceAll": True},
+          **beside(filediff={"additions": 2, "deletions": 2})), "one\none\n", "1\n1\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "old", "new"), COUNTED)
+def test_lines_are_counted_by_one_rule(data: dict[str, Any], old: str, new: str) -> None:
+    found = touched(data)
+    assert found is not None
+    counted = [file.counts() or (0, 0) for file in found.files]
+    expected = tally(differences(old, new))
+    assert (sum(plus for plus, _ in counted), sum(minus for _, minus in counted)) == expected
+    shown = [f"{sign}{count}" for sign, count in zip("+-", expected, strict=True) if count]
+    assert [text for text, _ink in describe(data).marks if text[1:].isdigit()] == shown
+    effect = effect_of(data, 0)
+    after = effect.after if effect.apply is None else effect.apply(old or None)
+    assert after == new
