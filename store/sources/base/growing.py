@@ -13,12 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from io import FileIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from store.sources.base.doubled import Copies, CopyGiven
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
+from store.sources.base.repeats import RepeatGiven, Repeats
 from store.sources.base.thinning import thinned
 from store.system.collection import paused_collection
 from store.system.paths import open_regular, resolved
@@ -121,7 +121,7 @@ class LinesFile(ABC):
         self._content = JsonLines(path, line_limit, self.unread)
         if offset:
             self._content.begin_at(line, offset)
-        self._copies = None if offset else Copies(self._content.records)
+        self._repeats = None if offset else Repeats(self._content.records, self.is_sign)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False
@@ -156,6 +156,10 @@ class LinesFile(ABC):
         """Whole lines of the file so far."""
         return self._content.lines
 
+    def is_sign(self, data: dict[str, Any]) -> bool:
+        """Return whether the program may write a record twice at one time."""
+        return False
+
     def raw(self, number: int) -> bytes:
         """Return a record by its number.
 
@@ -175,10 +179,10 @@ class LinesFile(ABC):
         self._take_new(self._content.push(chunk))
 
     def _take_new(self, records: list[Record]) -> None:
-        if self._copies is not None:
+        if self._repeats is not None:
             try:
-                records = self._copies.without(records)
-            except CopyGiven as error:
+                records = self._repeats.without(records)
+            except RepeatGiven as error:
                 raise Changed from error
         self.take(records)
 
@@ -190,8 +194,11 @@ class LinesFile(ABC):
         """
         found, torn = self._content.finish()
         self._take_new(found)
-        if self._copies is not None:
-            self.take(self._copies.rest())
+        if self._repeats is not None:
+            try:
+                self.take(self._repeats.rest())
+            except RepeatGiven as error:
+                raise Changed from error
         return torn
 
     def read(self, torn: list[Problem]) -> FileStamp:

@@ -1,22 +1,311 @@
-"""Tells records that were written twice: a program, or a copying tool, repeated one line."""
+"""Tells the lines of a file that were written or copied twice.
+
+A program that was stopped writes its last lines again; a merge, a sync tool or a person appends a
+file, or an older copy of it, to itself. People also say the same twice, so equal lines alone tell
+nothing. A line that equals an earlier one is a repeat where
+
+- it has an id of its own, and nothing else was said under that id in between; or
+- it has a time of its own, and comes right after the other, or the clock had gone on in between.
+  Where few lines have its time, it is also enough that it is finer than a second, or that a run
+  comes right after the other: what a program copies at once, such as the beginning of a fork, has
+  one time. In a file that has repeats, a time that is finer than a second is always enough.
+
+Of a run of lines that equals an earlier run, all are repeats where one of them is, so that lines
+without id and time go with their neighbours. Where none of them has an id or time that tells, the
+run is a repeat where a model says enough in it that is not said twice by chance, or where it is
+the file from its first line on. Where each of a file's first two lines, or one with an id or time,
+comes twice, so does each equal line after it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from store.sources.base.json_lines import Record, parse_line
+from store.sources.base.json_values import LineError
+from store.sources.base.values import utc_ms
+
+_NAMES = ("id", "uuid", "message_id")
+_TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created")
+_WITHIN = ("data", "message", "payload")
+"""Where a record may have its id and time, beside its top."""
+_NAMED_FILE = frozenset({*_NAMES, *_TIMES, "sessionId", "session_id", "startTime"})
+"""One of a file's first two records has one of these: a file without any may say all twice."""
+_FEWEST = 2
+"""Lines that a file has at least before a copy of it can begin."""
+_NEIGHBOURS = 8
+"""Lines after each of two equal ones that are looked at for a later time."""
+_FEW = 2
+"""Lines of one time, among which a program writes no two equal ones."""
+_FARTHEST = 512
+"""Lines in between that are looked at for another record with the same id."""
+_EARLIEST_MS = 946_684_800_000
+"""What is before the year 2000 is no time."""
+_NO_CHANCE = 20
+"""Characters of answers that are not the same twice by chance."""
+_SPEAKERS = frozenset({"assistant", "model", "ai", "assistantmessage"})
+_NO_WORDS = frozenset({"role", "type", "kind", "id", "name", "input", "arguments", "tool_calls"})
+"""Keys of what a model does not say in words: it makes the same call again."""
+
+
+class RepeatGiven(Exception):
+    """A line that was given is of a repeat: the file must be read from the beginning."""
+
+
+def _no_sign(data: dict[str, Any]) -> bool:
+    return False
+
 
 class Repeats:
-    """Compares each record of a file with the one before it."""
+    """Leaves out the records of a file that are repeats."""
 
-    def __init__(self) -> None:
-        """Start before the first record."""
-        self._before: object = None
-
-    def __call__(self, record: object, named: object) -> bool:
-        """Return whether a record repeats the one before it.
+    def __init__(
+        self, raw: Sequence[bytes], is_sign: Callable[[dict[str, Any]], bool] = _no_sign
+    ) -> None:
+        """Start before the first record.
 
         Args:
-            record: What it says, with its time and id.
-            named: Its time or id; without one it may be the same said twice.
+            raw: All records of the file as they are; it grows with the file.
+            is_sign: Tells records that a program may write twice at one time.
         """
-        same = bool(named) and record == self._before
-        self._before = record
-        return same
+        self._raw, self._is_sign = raw, is_sign
+        self._first: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        self._is_named = self._has_repeats = False
+        self._copies = {0}
+        # The run that goes on: how far behind it its original may be, its first and last line.
+        self._shifts: list[int] = []
+        self._begin = self._end = 0
+        self._is_repeat = False
+        # Those of its lines that may be none, how many of them were given, what a model says.
+        self._held: list[Record] = []
+        self._given = self._words = 0
+        # The second and third line of a file that may hold each line twice.
+        self._opening: list[Record] = []
+
+    def without(self, records: list[Record]) -> list[Record]:
+        """Return those of the next records that are no repeats.
+
+        What may be one is held back: when it is none, it comes with the record that tells so.
+
+        Raises:
+            RepeatGiven: ``rest`` gave what is one.
+        """
+        found: list[Record] = []
+        raw, first, last = self._raw, self._first, self._last
+        for record in records:
+            number = record.number
+            key = hash(raw[number])
+            earlier = first.setdefault(key, number)
+            if number < _FEWEST and not self._is_named:
+                self._is_named = _names_file(record.data)
+            if self._opening and self._ends_opening(number, found):
+                continue
+            if earlier == number and not self._shifts:
+                found.append(record)
+                continue
+            self._take(record, (earlier, last.get(key, earlier)), found)
+            if earlier != number:
+                last[key] = number
+        return found
+
+    def rest(self) -> list[Record]:
+        """Return at the end of the file what is no repeat yet.
+
+        Raises:
+            RepeatGiven: An earlier call gave what is one.
+        """
+        if len(self._held) >= _FEWEST and self._is_of_beginning():
+            if self._given:
+                raise RepeatGiven
+            return []
+        held = self._held or self._opening
+        found = held[self._given :]
+        self._given = len(held)
+        return found
+
+    def _ends_opening(self, number: int, found: list[Record]) -> bool:
+        """Take the fourth line; return whether it is the third one again."""
+        opening, given = self._opening, self._given
+        self._opening, self._given = [], 0
+        self._has_repeats = self._raw[number] == self._raw[number - 1]
+        if not self._has_repeats:
+            found += opening[given:]
+        elif given:
+            raise RepeatGiven
+        else:
+            found.append(opening[-1])
+        return self._has_repeats
+
+    def _take(self, record: Record, places: tuple[int, int], found: list[Record]) -> None:
+        """Take a record that may be of a run.
+
+        Args:
+            record: The record.
+            places: The first and the last one that equal it; itself where none does.
+            found: Takes what is no repeat.
+        """
+        number = record.number
+        if self._shifts:
+            self._shifts = [shift for shift in self._shifts if self._goes_on(number, shift)]
+        if not self._shifts:
+            if self._begin == self._end == 1 and number == places[0] == 2 and self._held:
+                self._opening = [*self._held, record]
+                self._held = []
+                return
+            self._end_run(found)
+            shifts = dict.fromkeys(number - place for place in places if place < number)
+            raw = self._raw
+            self._shifts = [one for one in shifts if raw[number - one] == raw[number]]
+            if not self._shifts:
+                found.append(record)
+                return
+            self._begin = number
+        self._end = number
+        if self._is_repeat:
+            return
+        self._held.append(record)
+        self._words += _answer_words(record.data)
+        whole = self._is_whole_copy()
+        self._is_repeat = self._tells(record)
+        if self._is_repeat or whole:
+            if self._given:
+                raise RepeatGiven
+            self._held, self._has_repeats = [], True
+        if whole:
+            self._copies.add(self._begin)
+            self._end_run(found)
+
+    def _goes_on(self, number: int, shift: int) -> bool:
+        """Return whether all since the last line of the run is as in its original."""
+        raw = self._raw
+        return all(raw[one] == raw[one - shift] for one in range(self._end + 1, number + 1))
+
+    def _end_run(self, found: list[Record]) -> None:
+        found += self._held[self._given :]
+        self._held, self._shifts, self._is_repeat = [], [], False
+        self._given = self._words = 0
+
+    def _is_of_beginning(self) -> bool:
+        """Return whether the run is a copy of the file's beginning, as far as it goes."""
+        starts = (self._begin - shift for shift in self._shifts)
+        return self._is_named and self._begin >= _FEWEST and not self._copies.isdisjoint(starts)
+
+    def _is_whole_copy(self) -> bool:
+        """Return whether the run is all that is between it and its original."""
+        length = self._end + 1 - self._begin
+        return (
+            length in self._shifts
+            and self._is_of_beginning()
+            and (self._begin - length in self._copies)
+        )
+
+    def _tells(self, record: Record) -> bool:
+        """Return whether the last record of the run tells that it is a repeat."""
+        is_next = 1 in self._shifts
+        if is_next and self._has_repeats and not self._is_sign(record.data):
+            return True
+        if self._words >= _NO_CHANCE and (is_next or len(self._held) >= _FEWEST):
+            return True
+        name, at, number = _name_of(record.data), _time_of(record.data), record.number
+        places = [number - shift for shift in self._shifts]
+        if name is not None and any(self._is_last(name, place, number) for place in places):
+            return True
+        if at is None:
+            return False
+        if not self._is_sign(record.data):
+            length = number + 1 - self._begin
+            is_fine = at % 1000 > 0
+            if (
+                is_next
+                or (is_fine and self._has_repeats)
+                or any(
+                    (is_fine or number - place <= length) and self._is_of_few(at, place)
+                    for place in places
+                )
+            ):
+                return True
+        return any(self._went_on(at, place, number) for place in places)
+
+    def _is_last(self, name: str | int, place: int, number: int) -> bool:
+        """Return whether nothing else was said under an id between two equal records."""
+        said, raw = str(name).encode("utf-8", "surrogatepass"), self._raw
+        return not any(
+            said in raw[one] and raw[one] != raw[number] and _name_of(_parsed(raw[one])) == name
+            for one in range(place + 1, min(number, place + 1 + _FARTHEST))
+        )
+
+    def _is_of_few(self, at: int, place: int) -> bool:
+        """Return whether one of the lines before a line has another time than it has."""
+        near = self._raw[max(0, place - _FEW) : place]
+        return any(time not in (None, at) for time in map(_time_of, map(_parsed, near)))
+
+    def _went_on(self, at: int, place: int, number: int) -> bool:
+        """Return whether a line between two equal ones is later than they are."""
+        nearest = chain(
+            range(number - 1, max(place, number - 1 - _NEIGHBOURS), -1),
+            range(place + 1, min(number, place + 1 + _NEIGHBOURS)),
+        )
+        times = (_time_of(_parsed(self._raw[one])) for one in nearest)
+        return any(time is not None and time > at for time in times)
+
+
+def _names_file(data: dict[str, Any]) -> bool:
+    """Return whether a record has an id or a time, itself or in what it holds."""
+    return any(
+        not _NAMED_FILE.isdisjoint(each)
+        for each in (data, *data.values()) if isinstance(each, dict)
+    )  # fmt: skip
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    """Return the record of a line; empty where it holds none."""
+    try:
+        return parse_line(raw)[0]
+    except LineError:
+        return {}
+
+
+def _levels(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a record, and what in it may have its id and time."""
+    yield data
+    for key in _WITHIN:
+        if isinstance(inner := data.get(key), dict):
+            yield inner
+
+
+def _name_of(data: dict[str, Any]) -> str | int | None:
+    """Return a record's own id."""
+    found = (level.get(key) for level in _levels(data) for key in _NAMES)
+    return next((one for one in found if one and isinstance(one, str | int)), None)
+
+
+def _time_of(data: dict[str, Any]) -> int | None:
+    """Return a record's own time, epoch ms."""
+    found = (utc_ms(level.get(key)) for level in _levels(data) for key in _TIMES)
+    return next((one for one in found if one is not None and one >= _EARLIEST_MS), None)
+
+
+def _answer_words(data: dict[str, Any]) -> int:
+    """Return how many characters a model says in a record, as far as it matters."""
+    speakers = (level.get(key) for level in _levels(data) for key in ("role", "type", "kind"))
+    is_answer = any(isinstance(one, str) and one.lower() in _SPEAKERS for one in speakers)
+    # A change of a log that adds to an answer names no speaker.
+    if not is_answer and not (isinstance(path := data.get("k"), list) and "response" in path):
+        return 0
+    return sum(islice(map(len, _texts(data)), _NO_CHANCE))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a record, without those of ``_NO_WORDS``."""
+    waiting: list[object] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and one:
+            yield one
+        elif isinstance(one, dict):
+            waiting += [each for key, each in one.items() if key not in _NO_WORDS]
+        elif isinstance(one, list):
+            waiting += one

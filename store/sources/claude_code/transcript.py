@@ -11,7 +11,6 @@ from store.sources.base.growing import LinesFile
 from store.sources.base.json_lines import LINE_LIMIT, Record
 from store.sources.base.odd_times import OddTimes
 from store.sources.base.protocol import Problem
-from store.sources.base.repeats import Repeats
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.rows import Row, make_row, string
@@ -69,7 +68,6 @@ class Transcript(LinesFile):
         self.costs: list[CostNote] = []
         self.summaries: list[tuple[str, str]] = []
         self.queue = PromptQueue()
-        self._repeats = Repeats()
         self._times = OddTimes[Row]()
         self.leaf: str | None = None
         self._uuids: dict[str, int] = {}
@@ -101,6 +99,11 @@ class Transcript(LinesFile):
         """Make rows and notes of the next records."""
         for number, line, data, _ in records:
             self._take(self.first + number, line, data)
+
+    def is_sign(self, data: dict[str, Any]) -> bool:
+        """Return whether a record says no more than that a prompt left the queue."""
+        return data.get("type") in OF_PROMPTS and not (
+            data.get("content") or data.get("attachment"))
 
     def is_busy_at(self, number: int) -> bool:
         """Return whether the queue of prompts had anything under way before a record."""
@@ -170,9 +173,6 @@ class Transcript(LinesFile):
             leaf = string(data.get("leafUuid"))
             self.leaf = leaf if leaf and leaf != NIL_UUID else self.leaf
         elif kind in OF_PROMPTS:
-            said = data.get("content") or data.get("attachment")
-            if self._repeats(data, said and data.get("timestamp")):
-                return
             follow = self.queue.note if kind == "queue-operation" else self.queue.attachment
             row = follow(data, record, self.rows[-1] if self.rows else None)
             if row is not None:

@@ -19,7 +19,7 @@ from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.items import content_items, message_text
 from store.sources.codex.names import uuid7_ms
 from store.sources.codex.origins import origin_of
-from store.sources.codex.rollout import Line, RepeatedLines, Rollout
+from store.sources.codex.rollout import Line, Rollout
 
 Resolve = Callable[[str], Rollout | None]
 """Finds a rollout by its physical key."""
@@ -112,8 +112,7 @@ class _Originals:
     """The lines that a file may hold copies of, in order."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
-        repeats = RepeatedLines()
-        self.lines = lines = [line for line in lines if not repeats(line)]
+        self.lines = lines
         self._places: dict[bytes, list[int]] = {}
         self._content = [0]
         for place, line in enumerate(lines):
@@ -139,12 +138,8 @@ def _matched(rollout: Rollout, lines: Sequence[Line]) -> list[Line]:
     """Return the beginning of a file up to the last line whose original is among some lines."""
     originals, start = _Originals(lines), 0
     last_counted = _last_counted_elsewhere(rollout)
-    found, copied, repeats = [rollout.lines[0]], 1, RepeatedLines()
+    found, copied = [rollout.lines[0]], 1
     for place, line in enumerate(rollout.lines[1:], start=1):
-        if repeats(line):
-            copied += copied == place
-            found.append(replace(line, place=found[-1].place, at=found[-1].at))
-            continue
         if place > last_counted and _is_own(rollout, line):
             break
         at = originals.find(line, start)

@@ -17,7 +17,6 @@ from store.sources.codex.items import message_parts, message_text, reasoning_par
 from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
-from store.sources.codex.rollout import RepeatedLines
 from store.sources.codex.tools import (
     CALLS,
     HOSTED,
@@ -49,19 +48,14 @@ class Thread(Responses):
     turn_state: tuple[str, int] | None = None
     _confirmed: bool = False
     _prompted: bool = False
-    _repeats: RepeatedLines = field(default_factory=RepeatedLines)
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Take all lines of the thread, once."""
         for entry in entries:
-            parts = (entry.inherited, entry.hidden_at) != self.state
-            if parts:
+            if (entry.inherited, entry.hidden_at) != self.state:
                 self.settle()
                 self.part((entry.inherited, entry.hidden_at))
-            if self._repeats(entry.line) and not parts:
-                self.keep(entry)
-            else:
-                self._take(entry)
+            self._take(entry)
         self.settle()
         self._place_left()
         self.flush_quiet()

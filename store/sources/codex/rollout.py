@@ -15,7 +15,6 @@ from store.sources.base.growing import Changed, LinesFile
 from store.sources.base.json_lines import LINE_LIMIT, LineError, Record, parse_line
 from store.sources.base.odd_times import OddTimes
 from store.sources.base.protocol import FileStamp, Problem
-from store.sources.base.repeats import Repeats
 from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
 from store.system.compression import unpacked_limit
@@ -52,19 +51,6 @@ class Line:
     at: int
     extra: dict[str, Any]
     timed: bool = True
-
-
-class RepeatedLines:
-    """Tells lines that say exactly what the one before them says."""
-
-    def __init__(self) -> None:
-        """Start before the first line."""
-        self._repeats = Repeats()
-
-    def __call__(self, line: Line) -> bool:
-        """Return whether a line repeats the one before it."""
-        said = line.at, line.ordinal, line.type, line.payload
-        return self._repeats(said, line.timed or string(line.payload.get("id")))
 
 
 class Rollout(LinesFile):

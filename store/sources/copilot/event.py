@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.sources.base.json_lines import Record
-from store.sources.base.repeats import Repeats
 from store.sources.base.values import epoch_ms, mapping, string
 
 QUIET_STARTS = (
@@ -28,10 +27,6 @@ QUIET_STARTS = (
     "model.",
 )
 """Beginnings of types that are kept as records only, unless they are handled by name."""
-
-
-REPEATED = "repeated"
-"""The type of an event that was written twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,6 @@ class EventReader:
         """Start before the first line."""
         self._at = 0
         self._seen: set[str] = set()
-        self._repeats = Repeats()
 
     def events(self, lines: Iterable[Record]) -> Iterator[Event]:
         """Yield the events of the next lines."""
@@ -68,9 +62,6 @@ class EventReader:
             self._at = epoch_ms(line.data.get("timestamp")) or self._at
             name = string(line.data.get("id"))
             agent = string(line.data.get("agentId"))
-            if self._repeats(line.data, name):
-                yield Event(line.name, REPEATED, {}, self._at, line.number, agent)
-                continue
             if name is None or name in self._seen:
                 name = line.name
             self._seen.add(name)

@@ -13,7 +13,7 @@ from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.values import mapping, number, string
-from store.sources.copilot.event import QUIET_STARTS, REPEATED, Event
+from store.sources.copilot.event import QUIET_STARTS, Event
 from store.sources.copilot.legacy import legacy_events
 from store.sources.copilot.tools import (
     answer_approval,
@@ -127,7 +127,7 @@ class Thread:
             handler(event)
         elif event.type in _NOTICES:
             self._notice(event)
-        elif event.type == REPEATED or event.type.startswith(QUIET_STARTS):
+        elif event.type.startswith(QUIET_STARTS):
             self._quiet.append(event.number)
         else:
             self._notice(event)

@@ -96,7 +96,7 @@ class ChatLog:
         if not _may_hold(holder, path[-1]):
             return "a change at a path that is not there"
         if kind == _PUSH:
-            reason = _push(holder, path[-1], value, change.get("i"))
+            reason = _push(holder, path[-1], value, change.get("i"), is_new=len(path) == 1)
             if reason is not None:
                 return reason
         elif kind == _DELETE or "v" not in change:
@@ -174,7 +174,18 @@ def _delete(holder: Any, key: Any) -> None:
         holder[key] = None
 
 
-def _push(holder: Any, key: Any, items: Any, length: Any) -> str | None:
+def _push(
+    holder: Any, key: Any, items: Any, length: Any, *, is_new: bool = False
+) -> str | None:
+    """Cut a list and append to it; return why that cannot be.
+
+    Args:
+        holder: What has the list.
+        key: Where.
+        items: What is appended.
+        length: What the list is cut to; None leaves it.
+        is_new: Whether requests that are there already are left out: their line came twice.
+    """
     if length is not None and (type(length) is not int or length < 0):
         return "a list is cut to no length"
     there = isinstance(holder, dict) or key < len(holder)
@@ -184,5 +195,14 @@ def _push(holder: Any, key: Any, items: Any, length: Any) -> str | None:
         _set(holder, key, found)
     if length is not None:
         del found[length:]
-    found += items if isinstance(items, list) else []
+    pushed = items if isinstance(items, list) else []
+    there_now = {name for one in found if is_new and (name := _request_id(one))}
+    found += [one for one in pushed if _request_id(one) not in there_now]
     return None
+
+
+def _request_id(request: Any) -> str | None:
+    """Return the id of a request, also of one that waits."""
+    if not isinstance(request, dict):
+        return None
+    return string(request.get("requestId")) or string(request.get("id"))

@@ -14,7 +14,6 @@ from store.sources.base.early_results import EarlyResults
 from store.sources.base.json_lines import Record
 from store.sources.base.notices import is_context, told_parts
 from store.sources.base.plain_parts import data_part
-from store.sources.base.repeats import Repeats
 from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.droid.content import part_of, settle
 
@@ -45,7 +44,6 @@ class Messages:
         self._calls: dict[str, tuple[PartDraft, MessageDraft]] = {}
         self._early = EarlyResults()
         self._quiet: list[int] = []
-        self._repeats = Repeats()
 
     @property
     def quiet(self) -> tuple[int, ...]:
@@ -60,9 +58,6 @@ class Messages:
 
     def _take(self, record: Record) -> None:
         data = record.data
-        if self._repeats(data, string(data.get("id"))):
-            self._quiet.append(record.number)
-            return
         at = epoch_ms(data.get("timestamp"))
         self.times += [at] if at else []
         at = at or (self.times[-1] if self.times else 0)

@@ -144,7 +144,13 @@ class History:
             self._come_back(key)
 
     def _rewind(self, target: object, following: dict[str, Any] | None) -> None:
-        """Drop an entry and all after it; an unknown id drops everything."""
+        """Drop an entry and all after it; an unknown id drops everything.
+
+        The program rewinds to what is there: to what a rewind dropped, a repeated line does.
+        """
+        named = [entry.left for key, entry in self.entries.items() if key[0] == target]
+        if named and None not in named:
+            return
         self.rewinds += 1
         at = epoch_ms(mapping(mapping(following).get("$set")).get("lastUpdated"))
         self._rewound = self._unused(max(at or 0, self.last + 1))

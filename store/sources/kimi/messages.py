@@ -20,7 +20,6 @@ from store.sources.base.early_results import EarlyResults
 from store.sources.base.json_lines import Record
 from store.sources.base.notices import told_parts
 from store.sources.base.plain_parts import call_part, data_part
-from store.sources.base.repeats import Repeats
 from store.sources.base.values import epoch_ms, mapping, number, string
 from store.sources.kimi.branches import Branches
 from store.sources.kimi.content import as_sent, is_told, part_of, settle
@@ -88,7 +87,6 @@ class Messages:
         self._waits: dict[str, str] = {}
         self._state: tuple[str, str, int] | None = None
         self._quiet: list[int] = []
-        self._repeats = Repeats()
         self._takers: dict[str, Callable[[Record, int], None]] = {
             "context.append_message": self._message,
             "context.append_loop_event": self._event,
@@ -130,9 +128,6 @@ class Messages:
         for record in islice(records, self.taken, None):
             at = epoch_ms(record.data.get("time")) or epoch_ms(record.data.get("created_at"))
             self.times += [at] if at else []
-            if self._repeats(record.data, at):
-                self._quiet.append(record.number)
-                continue
             taker = self._takers.get(str(record.data.get("type")), self._keep)
             taker(record, at or (self.times[-1] if self.times else 0))
         self.taken = len(records)

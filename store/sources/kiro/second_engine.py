@@ -15,7 +15,6 @@ from store.sources.base.growing import LINES, Depends
 from store.sources.base.json_lines import Record
 from store.sources.base.plain_parts import data_part, reasoning_part, text_part
 from store.sources.base.protocol import Library
-from store.sources.base.repeats import Repeats
 from store.sources.base.side_file import SideFile
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, string, utc_ms
@@ -105,14 +104,11 @@ class _Lines:
         self.talk = Talk()
         self.times: list[int] = []
         self._last: str | None = None
-        self._repeats = Repeats()
 
     def take(self, line: dict[str, Any], record: int) -> None:
         """Take the next line."""
         kind, data = line.get("kind"), mapping(line.get("data"))
         name = string(data.get("message_id"))
-        if self._repeats(line, name):
-            return
         self._last = "said"
         if kind == "Prompt":
             at = utc_ms(mapping(data.get("meta")).get("timestamp"))

@@ -1,0 +1,128 @@
+"""Lines that were written or copied twice count once; what was said twice counts twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.sources.base.growing import Changed, GrowingFile
+from tests.sources.samples import MORE, SAMPLES, Sample, path_of
+
+USER, MODEL = (
+    {"role": "user", "text": "go"},
+    {"role": "assistant", "text": "It is in limit.py, line 4."},
+)
+SHORT = {"role": "assistant", "text": "Done."}
+STATE, OTHER = {"type": "mode", "mode": "plan"}, {"type": "mode", "mode": "edit"}
+
+
+def timed(text: str, second: int = 0, part: str = "000") -> dict[str, Any]:
+    return {"timestamp": f"2026-11-27T10:00:{second:02}.{part}Z", "text": text}
+
+
+def named(text: str, name: str) -> dict[str, Any]:
+    return {"id": name, "text": text}
+
+
+A, B, C = timed("a", 1), timed("b", 2), timed("c", 3)
+
+
+def taken(path: Path, rows: list[dict[str, Any]], *cuts: int) -> list[dict[str, Any]]:
+    """Return the rows that are no repeats, of a file that grows with stops at some rows."""
+    path.write_bytes(b"")
+    file = GrowingFile(str(path))
+    start = 0
+    for cut in (*cuts, len(rows)):
+        with path.open("a") as growing:
+            growing.write("".join(json.dumps(row) + "\n" for row in rows[start:cut]))
+        start = cut
+        try:
+            file.read([])
+        except Changed:
+            file = GrowingFile(str(path))
+            file.read([])
+    return [record.data for record in file.lines]
+
+
+@pytest.mark.parametrize(("rows", "once"), [
+    pytest.param([A, B, C, B, C], [A, B, C], id="the last lines again"),
+    pytest.param([A, B, B, C], [A, B, C], id="one line written twice"),
+    pytest.param([A, B, A, C], [A, B, C], id="a line that comes too late"),
+    pytest.param([A, STATE, B, STATE, B, C], [A, STATE, B, C], id="with what has no time"),
+    pytest.param([A, B, C, A, B, timed("d", 4)], [A, B, C, timed("d", 4)], id="an older copy"),
+    pytest.param([timed("a"), timed("b"), timed("a")], [timed("a"), timed("b"), timed("a")],
+                 id="said twice in one second"),
+    pytest.param([A, *[timed("x", 9, "123"), timed("y", 9, "123")] * 2],
+                 [A, timed("x", 9, "123"), timed("y", 9, "123")], id="two lines of one time again"),
+    pytest.param([timed(word, 9, "123") for word in "abcdefeg"],
+                 [timed(word, 9, "123") for word in "abcdefeg"], id="copied at once"),
+    pytest.param([named("a", "1"), named("b", "2"), named("a", "1")],
+                 [named("a", "1"), named("b", "2")], id="an id again"),
+    pytest.param([named("a", "1"), named("b", "1"), named("a", "1")],
+                 [named("a", "1"), named("b", "1"), named("a", "1")], id="back to what it was"),
+    pytest.param([{"id": "1"}, STATE, OTHER, STATE], [{"id": "1"}, STATE, OTHER, STATE],
+                 id="a state again"),
+    pytest.param([USER, MODEL, USER, MODEL], [USER, MODEL], id="an answer word for word"),
+    pytest.param([USER, MODEL, MODEL], [USER, MODEL], id="an answer right after itself"),
+    pytest.param([SHORT, USER, MODEL, USER, SHORT], [SHORT, USER, MODEL, USER, SHORT],
+                 id="a prompt again"),
+    pytest.param([USER, SHORT, USER, SHORT], [USER, SHORT, USER, SHORT], id="an answer by chance"),
+    pytest.param([USER, USER, SHORT, SHORT, MODEL, MODEL], [USER, SHORT, MODEL],
+                 id="each line twice"),
+    pytest.param([USER, USER, SHORT, MODEL], [USER, USER, SHORT, MODEL], id="a prompt twice"),
+])  # fmt: skip
+def test_what_tells_a_repeat(
+    rows: list[dict[str, Any]], once: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """However the file grew to what it is."""
+    path = tmp_path / "one.jsonl"
+    for cut in range(len(rows) + 1):
+        assert taken(path, rows, cut) == once, cut
+    assert taken(path, rows, *range(len(rows))) == once
+
+
+def ways(lines: list[bytes]) -> dict[str, list[bytes]]:
+    """Return what a file of lines becomes, by what happens to it."""
+    half, third = len(lines) // 2, len(lines) // 3
+    return {
+        "the last lines again": lines + lines[-5:],
+        "the second half again": lines + lines[half:],
+        "an older copy added": lines + lines[:-3],
+        "stopped, and went on": lines[:half] + lines[third:half] + lines[half:],
+        "each line twice": [line for line in lines for _ in range(2)],
+    }
+
+
+OF_LINES = [
+    sample
+    for sample in (*SAMPLES, *MORE)
+    if not sample.root.startswith(("cases", "damaged")) and "." not in sample.root[-4:]
+]
+
+
+@pytest.mark.parametrize("sample", OF_LINES, ids=lambda sample: sample.name)
+def test_no_way_of_repeating_lines_counts_them_again(sample: Sample, tmp_path: Path) -> None:
+    root = path_of(sample.copied(tmp_path))
+    reader = sample.target().source
+
+    def counted() -> dict[str, Any]:
+        drafts = [d for unit in reader.units(root, []) for d in reader.read(root, unit).sessions]
+        return {draft.source_id: [(one.role, len(one.parts), one.metadata.get("usage"),
+                                   "hidden_at" in one.metadata) for one in draft.messages]
+                for draft in drafts}  # fmt: skip
+
+    before = counted()
+    for path in sorted(root.rglob("*.jsonl"), key=lambda path: path.stat().st_size)[-2:]:
+        body = path.read_bytes()
+        lines = body.removesuffix(b"\n").split(b"\n")
+        wrong, found_ways = [], ways(lines)
+        if sample.root.startswith("kimi/2.1.0"):
+            del found_ways["each line twice"]  # Its lines name others by their numbers.
+        for way, found in found_ways.items():
+            path.write_bytes(b"\n".join(found) + b"\n")
+            wrong += [way] if counted() != before else []
+        path.write_bytes(body)
+        assert not wrong, path.name
