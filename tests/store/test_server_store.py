@@ -18,7 +18,7 @@ from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
 from store.engine.server.statements import turned
 from store.engine.server.watching import watch
-from store.engine.transactions import OfSession, is_busy, is_lost
+from store.engine.transactions import OfSession, explained, is_busy, is_lost
 from store.errors import Refused, StoreError
 from store.events.log import switch_on
 from store.ids import IdMinter
@@ -335,6 +335,24 @@ def test_answers_of_every_size_and_end(url: str) -> None:
     assert is_lost(raised.value) and database.moved()
     database.close()
     other.close()
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_a_statement_that_is_not_answered(
+    url: str, monkeypatch: pytest.MonkeyPatch, in_loop: bool
+) -> None:
+    database = open_target(url)
+    monkeypatch.setattr("store.engine.server.waiting._QUIET_S", 0.01)
+    monkeypatch.setattr("store.engine.server.connection.ANSWER_S", 0.05)
+
+    async def ask() -> None:
+        database.connection.execute("SELECT pg_sleep(60)")
+
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        asyncio.run(ask()) if in_loop else database.connection.execute("SELECT pg_sleep(60)")
+    assert is_lost(raised.value) and str(explained(raised.value, "")).endswith("does not answer")
+    assert database.moved()
+    database.close()
 
 
 def test_its_place_opens_it_again(postgres: Cluster) -> None:

@@ -32,7 +32,6 @@ APPLICATION = "backscroll"
 CONNECT_S = 5.0
 ANSWER_S = 60.0
 CLOSE_S = 0.5
-_FOREVER_S = 86_400.0
 BUSY_S = 5
 """As SQLite's ``busy_timeout`` in the contract."""
 _KEPT = 500
@@ -353,7 +352,7 @@ class ServerConnection:
             sql: The statements.
             patient: Whether to wait as long as they take.
         """
-        self._answer(self._driver.execute(sql, timeout=_FOREVER_S if patient else None))
+        self._answer(self._driver.execute(sql), patient=patient)
 
     def interrupt(self) -> None:
         """Break off the statement that runs now; called from another thread."""
@@ -402,19 +401,25 @@ class ServerConnection:
         """Prepare all statements anew: tables have changed, or somebody else forgot them."""
         self._statements.clear()
 
-    def _answer(self, question: Coroutine[Any, Any, T], *, as_task: bool = False) -> T:
+    def _answer(
+        self, question: Coroutine[Any, Any, T], *, as_task: bool = False, patient: bool = False
+    ) -> T:
         """Return what the server answers.
 
         Args:
             question: A call of the driver.
             as_task: Whether it asks for the running loop, as all calls may that wait for more
                 than one answer.
+            patient: Whether to wait as long as it takes.
 
         Raises:
             sqlite3.Error: The server's error, see ``store.engine.server.errors``.
         """
         try:
-            return self._run(question) if as_task else self._stepped(question)
+            limit_s = None if patient else ANSWER_S
+            if as_task:
+                return self._run(_limited(question, limit_s))
+            return self._stepped(question, limit_s)
         except asyncio.CancelledError:
             self._was_broken_off = True
             raise interrupted() from None
@@ -424,19 +429,21 @@ class ServerConnection:
                 self._driver.terminate()
             raise mapped(error, self.url) from None
 
-    def _stepped(self, question: Coroutine[Any, Any, T]) -> T:
+    def _stepped(self, question: Coroutine[Any, Any, T], limit_s: float | None) -> T:
         """Return what the server answers to one statement, without a task of the loop.
 
-        The driver waits for one future there.
+        Args:
+            question: A call in which the driver waits for one future.
+            limit_s: How long to wait.
         """
         if self._was_broken_off or _is_in_loop():
             # The driver first waits for the end of what was broken off, which takes a task.
             self._was_broken_off = False
-            return self._run(question)
+            return self._run(_limited(question, limit_s))
         try:
             while True:
                 self._waited = waited = question.send(None)
-                self._loop.wait(waited)
+                self._loop.wait(waited, limit_s)
         except StopIteration as end:
             found: T = end.value
             return found
@@ -498,7 +505,7 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
     base = asyncpg.Connection
     driver = await asyncpg.connect(
         **login.arguments, connection_class=base if loop is None else loop.connection_class(base),
-        timeout=CONNECT_S, command_timeout=ANSWER_S,
+        timeout=CONNECT_S, command_timeout=ANSWER_S if loop is None else None,
         # Statements are kept here, with what their values are.
         statement_cache_size=0, server_settings={"application_name": APPLICATION},
     )  # fmt: skip
@@ -510,6 +517,11 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
     await driver.set_type_codec(
         "uuid", schema="pg_catalog", format="text", encoder=str, decoder=str)
     return driver
+
+
+async def _limited(question: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+    async with asyncio.timeout(limit_s):
+        return await question
 
 
 async def is_pooled(driver: Any) -> bool:

@@ -21,7 +21,7 @@ _AT_ONCE = 65_536
 _WAITS = 32
 """Answers after which the loop runs what has been left to it: it holds on to them till then."""
 _QUIET_S = 1.0
-"""After that long without a byte the loop runs, which has the time limits."""
+"""After that long without a byte the loop runs, which limits the time."""
 
 
 class AnswerLoop(asyncio.SelectorEventLoop):
@@ -49,11 +49,13 @@ class AnswerLoop(asyncio.SelectorEventLoop):
 
         return new_class(base.__name__, (base,), exec_body=lambda body: body.update(__init__=take))
 
-    def wait(self, answer: asyncio.Future[Any]) -> None:
-        """Return when an answer is there.
+    def wait(self, answer: asyncio.Future[Any], limit_s: float | None) -> None:
+        """Return when an answer is there, or ``TimeoutError`` is in its place.
 
         Args:
-            answer: A future of the driver.
+            answer: A future of the driver, which sets no time limit itself: a timer for each
+                statement takes a tenth of it.
+            limit_s: How long to wait; None for as long as it takes.
         """
         had = 0
         while self._protocol is not None and not answer.done():
@@ -64,8 +66,11 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             had += len(came)
         if not answer.done():
             answer.add_done_callback(lambda _: self.stop())
+            end = None if limit_s is None else self.call_later(limit_s, _give_up, answer)
             while not answer.done():
                 self.run_forever()
+            if end is not None:
+                end.cancel()
         self._left += 1
         if self._left >= _WAITS or had > _AT_ONCE:
             self._left = 0
@@ -80,3 +85,8 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             with suppress(OSError):  # The transport finds it too.
                 return os.read(self._socket, _AT_ONCE)
         return b""
+
+
+def _give_up(answer: asyncio.Future[Any]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())
