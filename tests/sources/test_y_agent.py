@@ -93,6 +93,21 @@ def test_all_sessions_of_the_tree() -> None:
         grown.check_records(draft)
 
 
+def test_what_a_sub_agent_inherits_is_not_read(folder: Path) -> None:
+    """The published schema has no column for it; another version's that has is read without."""
+    columns: list[str] = []
+    row_sources.written(folder / "y-agent.db", lambda c: columns.extend(
+        str(name) for table in ("session_metadata", "chat_messages", "chat_checkpoints")
+        for name, in c.execute("SELECT name FROM pragma_table_info(?)", (table,))))
+    assert columns and not [name for name in columns if "knowledge" in name or "trust" in name]
+    change(folder, "ALTER TABLE session_metadata ADD COLUMN knowledge_collections TEXT;"
+           "ALTER TABLE session_metadata ADD COLUMN trust_level TEXT;"
+           "UPDATE session_metadata SET knowledge_collections = '[\"docs\"]',"
+           f" trust_level = 'full' WHERE id = '{PLAN}';")  # fmt: skip
+    found, known = read(folder)[PLAN], DRAFTS[PLAN]
+    assert (found.messages, found.metadata) == (known.messages, known.metadata)
+
+
 def test_titles() -> None:
     titles = {name: (draft.title, draft.title_from) for name, draft in DRAFTS.items()}
     assert titles[BUG] == ("Fix the bug", "title")

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def talk(tmp_path: Path, path: Path) -> Talk:
     talk = Talk(open_database(tmp_path / "store.db", create=True))
-    talk.message("user", text("Fix it"))
+    talk.message("user", text("Fix it"), backscroll={"checkpoint": {"checkpoint_id": "check-0"}})
     talk.message("assistant", call("Write", {"file_path": str(path), "content": "one\ntwo\n"}))
     edit = {"file_path": str(path), "old_string": "two", "new_string": "2"}
     talk.message("user", text("More"), backscroll={"checkpoint": {"checkpoint_id": "check-1"}})
@@ -158,6 +158,15 @@ async def test_a_call_opens_its_file_at_its_point(talk: Talk, path: Path) -> Non
         await pilot.press("enter")
         await pilot.pause()
         assert app.opened_parts == ["prt_inspected_00002_0"]
+
+
+async def test_a_fork_keeps_what_is_before_a_checkpoint(talk: Talk, path: Path) -> None:
+    async with file_of(talk, path) as (_app, screen, pilot):
+        await pilot.press("G")
+        assert screen.no_fork() is None and screen.fork_message() == "msg_inspected_00003"
+        await pilot.press("k")
+        assert screen.fork_message() == "msg_inspected_00001"
+        assert screen.no_fork() == "Nothing comes before the first message"
 
 
 async def test_a_copy_is_saved_and_never_over_a_file_without_asking(

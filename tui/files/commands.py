@@ -21,7 +21,7 @@ def _has_call(screen: FileScreen) -> str | None:
 
 
 def _can_fork(screen: FileScreen) -> str | None:
-    return _has_call(screen) or cannot_write(screen)
+    return _has_call(screen) or screen.no_fork() or cannot_write(screen)
 
 
 def _can_save(screen: FileScreen) -> str | None:

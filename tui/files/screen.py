@@ -287,7 +287,7 @@ class FileScreen(StackedScreen):
         before = link is not None and link.kind == "checkpoint"
         if before and link is not None and link.part_id:
             # A checkpoint of a call: what is before the call's message is kept.
-            message_id, before = file.before.get(message_id, message_id), False
+            message_id, before = file.before[message_id], False
         await asking(self, self._fork(file.session_id, message_id, before=before))
 
     async def _fork(self, session_id: str, message_id: str, *, before: bool) -> None:
@@ -297,6 +297,13 @@ class FileScreen(StackedScreen):
             self.dismiss()
             if self._below is not None:
                 self._below.dismiss()
+
+    def no_fork(self) -> str | None:
+        """Return why nothing would be in a fork here, None where something would."""
+        link, file = self.view.line.link, self.file
+        is_first = (file is not None and link is not None and link.kind == "checkpoint"
+                    and link.message_id not in file.before)
+        return "Nothing comes before the first message" if is_first else None
 
     def fork_message(self) -> str | None:
         """Return the message of the line's checkpoint, or of the point; None without one."""
