@@ -9,7 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +23,7 @@ from store.engine.server.connection import ServerConnection
 from store.events.rebuilding import differing
 from tests.cli.conftest import Run, configure
 from tests.cli.stdin import answering
+from tests.sources.postgres_server import Database as OnServer
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk
@@ -209,3 +213,51 @@ def test_following_until_ctrl_c(run: Run, demo: Path, session: list[str]) -> Non
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert process.stderr is not None and process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("how", ["closed", pytest.param("killed", marks=pytest.mark.long)])
+@pytest.mark.parametrize("of_session", [True, False])
+def test_following_goes_on_where_the_server_was_lost(
+    run: Run, postgres: Server, monkeypatch: pytest.MonkeyPatch, of_session: bool, how: str
+) -> None:
+    """Each event is printed once, also of what was written meanwhile."""
+    url = new_server_store(postgres)
+    with contextlib.closing(open_target(url, write=True)) as db:
+        talk = Talk(db)
+        made = talk.session()
+    database = OnServer(postgres, url.split("/")[3].split("?")[0])
+    run("events", "--on", "--store", url)
+
+    def write(number: int) -> None:
+        database.execute(f"UPDATE public.chat_sessions SET agent = '{number}'")
+
+    def lose() -> None:
+        if how == "killed":
+            postgres.stop()
+            return
+        database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                         " WHERE datname = current_database() AND pid <> pg_backend_pid()")
+        write(3)
+
+    def come_back() -> None:
+        postgres.start()
+        if how == "killed":
+            write(3)
+
+    steps: Iterator[Callable[[], object]] = iter([
+        partial(write, 1), partial(write, 2), lose, come_back, partial(write, 4), lambda: None])
+
+    def sleep(seconds: float) -> None:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr("tui.cli.events.time", SimpleNamespace(sleep=sleep))
+    found = run("events", *([made] if of_session else []), "--follow", "--json", "--store", url)
+    events = [json.loads(line) for line in found.out.splitlines()]
+    assert found.code == 0
+    assert [one["payload"]["agent"] for one in events if not one["whole"]] == list("1234")
+    assert [line.rpartition("; ")[2] for line in found.err.splitlines()[:1]] == [
+        "trying again until it answers"]
+    assert found.err.endswith("answers again\n") and len(found.err.splitlines()) == 2

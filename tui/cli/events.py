@@ -27,16 +27,19 @@ from typing import Any
 from store.config import load_config
 from store.engine.database import Database
 from store.engine.opening import open_target
+from store.engine.server.errors import ServerError
+from store.engine.server_url import ServerTrouble
 from store.errors import Refused
 from store.events.log import log_state, require_events, require_own, switch_off, switch_on
 from store.events.paging import session_with_events
 from store.events.reading import Event, events_of, events_of_all, newest_event
 from store.events.trimming import Bounds, bounds_of, log_size, trim
+from store.recorder.backoff import Backoff
 from store.system.locations import library_path
 from store.text import figures
 from store.text.stored_json import DamagedJson, loads
 from tui.cli.confirming import confirm
-from tui.cli.output import NAME_HELP, Printer, UsageError, local_time, print_json
+from tui.cli.output import NAME_HELP, Printer, UsageError, local_time, note, print_json
 from tui.cli.stores import library_for_upkeep, needs_store, store_for_reading
 from tui.cli.working import showing
 
@@ -149,51 +152,71 @@ def _print_events(options: argparse.Namespace) -> int:
         require_events(database)
         session = options.session and session_with_events(database, options.session)
         after = options.after if session is not None else newest_event(database)
-        printer = Printer()
+        shown = _Shown(options, session, after)
         if session is not None:
-            after = _print_all(events_of(database, session, after), after, options, printer)
+            shown.go_on(database)
     if options.follow:
         with contextlib.suppress(KeyboardInterrupt):
-            _follow(options, printer, session, after)
+            _follow(shown)
     return 0
 
 
-def _follow(
-    options: argparse.Namespace, printer: Printer, session: str | None, after: int
-) -> None:
-    """Print new events as they come, until interrupted."""
-    database = open_target(options.store or library_path())
-    seen: int | None = None
-    try:
-        while True:
-            if database.moved():
-                database.close()
-                database, seen = open_target(options.store or library_path()), None
-            version = database.data_version()
-            if version != seen:
-                seen = version
-                # Another file may be in the store's place, such as a backup.
-                after = min(after, newest_event(database, session))
-                found = (events_of_all(database, after) if session is None
-                         else events_of(database, session, after))
-                after = _print_all(found, after, options, printer)
-            time.sleep(POLL_S)
-    finally:
-        database.close()
+class _Shown:
+    """The events that were printed."""
+
+    def __init__(self, options: argparse.Namespace, session: str | None, after: int) -> None:
+        """Begin after an event.
+
+        Args:
+            options: The command's.
+            session: The session; None for all.
+            after: The number of the event.
+        """
+        self.options = options
+        self._session, self._after, self._printer = session, after, Printer()
+
+    def go_on(self, database: Database) -> None:
+        """Print the events that follow those that were printed."""
+        # Another file may be in the store's place, such as a backup.
+        self._after = min(self._after, newest_event(database, self._session))
+        found = (events_of_all(database, self._after) if self._session is None
+                 else events_of(database, self._session, self._after))
+        for event in found:
+            if self.options.json:
+                print_json(as_json(event))
+            else:
+                _print_line(event, self._printer, with_session=self._session is None)
+            self._after = event.id if self._session is None else event.seq
+        sys.stdout.flush()
 
 
-def _print_all(
-    events: Iterable[Event], after: int, options: argparse.Namespace, printer: Printer
-) -> int:
-    """Print events, and return the number of the last one."""
-    for event in events:
-        after = event.id if options.session is None else event.seq
-        if options.json:
-            print_json(as_json(event))
-        else:
-            _print_line(event, printer, with_session=options.session is None)
-    sys.stdout.flush()
-    return after
+def _follow(shown: _Shown) -> None:
+    """Print new events as they come; where a server was lost, go on once it answers again."""
+    backoff = Backoff()
+    while True:
+        try:
+            with contextlib.closing(
+                    open_target(shown.options.store or library_path())) as database:
+                if backoff.tries:
+                    note(f"{database.name} answers again")
+                    backoff.went_well()
+                seen: int | None = None
+                while not database.moved():
+                    version = database.data_version()
+                    if version != seen:
+                        shown.go_on(database)
+                        seen = version
+                    time.sleep(POLL_S)
+        except (ServerError, ServerTrouble) as error:
+            if isinstance(error, ServerError):
+                is_final, words = not error.is_lost, error.for_user
+            else:
+                is_final, words = error.is_refusal, str(error)
+            if is_final:
+                raise
+            if not backoff.tries:
+                note(f"{words}; trying again until it answers")
+            time.sleep(backoff.failed())
 
 
 def _print_line(event: Event, printer: Printer, *, with_session: bool) -> None:
