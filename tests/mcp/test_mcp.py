@@ -1,4 +1,7 @@
-"""The tools for coding agents, asked by the SDK's own client through a real process."""
+"""The tools for coding agents, asked by the SDK's own client.
+
+The server is in this process where only its answers are tested; some tests start it as agents do.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import json
 import os
 import pty
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +22,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from store.demo import make_demo
 from store.engine.database import open_database
+from tui.mcp.library import Library
+from tui.mcp.server import make_server
 
 KEY, PASSWORD = "ghp_" + "a1B2" * 9, "h7unter" + "2secret"
 SESSION, OTHER = "ses_" + "0" * 25 + "1", "ses_" + "0" * 25 + "2"
@@ -62,14 +68,25 @@ def add_message(rows: Any, session: str, number: int) -> None:
              part["type"], json.dumps(part)))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "store.db"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mcp") / "store.db"
     fill(path)
     return path
 
 
+@pytest.fixture
+def store(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(filled, tmp_path / "store.db"))
+
+
 def talking(store: Path) -> Client:
+    """Return a client of a server in this process; they speak as through pipes."""
+    return Client(make_server(Library(store)), mode="legacy")
+
+
+def started(store: Path) -> Client:
+    """Return a client of a server that is started as agents do."""
     return Client(stdio_client(served("--store", str(store))))
 
 
@@ -92,7 +109,7 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
 
 
 async def test_the_tools_say_that_they_only_read(store: Path) -> None:
-    async with talking(store) as client:
+    async with started(store) as client:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == ["search", "sessions", "show"]
         for tool in tools:
@@ -173,7 +190,7 @@ async def test_an_answer_is_bounded_and_says_what_it_left_out(store: Path) -> No
 
 
 async def test_no_secret_and_no_control_character_goes_out(store: Path) -> None:
-    async with talking(store) as client:
+    async with started(store) as client:
         for chars in (100, 4510, 4520, 20_000):  # The key of the long text is cut at its middle.
             said = json.dumps(await ask(
                 client, "show", session=SESSION, limit=50, part_chars=chars, hidden=True))
@@ -188,14 +205,14 @@ async def test_no_secret_and_no_control_character_goes_out(store: Path) -> None:
 
 
 async def test_an_error_gives_no_secret_away(store: Path) -> None:
-    async with talking(store) as client:
+    async with started(store) as client:
         said = await refusal(client, "show", session="ses_")
         assert "matches several" in said
         assert KEY[:12] not in said and "[masked GitHub token]" in said
 
 
 async def test_searches_at_the_same_time_are_all_answered(store: Path) -> None:
-    async with talking(store) as client:
+    async with started(store) as client:
         pages = await asyncio.gather(*(
             ask(client, "search", query=f"needle {number}", limit=50) for number in range(6)))
         for number, page in enumerate(pages):
@@ -289,7 +306,7 @@ async def test_an_id_that_two_sessions_have_names_both(store: Path) -> None:
 
 async def test_the_store_is_not_changed(store: Path) -> None:
     before = store.read_bytes()
-    async with Client(stdio_client(served("--store", str(store)))) as client:
+    async with started(store) as client:
         await ask(client, "search", query="needle")
         await ask(client, "show", session=SESSION)
     assert store.read_bytes() == before
@@ -297,7 +314,7 @@ async def test_the_store_is_not_changed(store: Path) -> None:
 
 async def test_a_library_that_is_not_there_yet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.db"
-    async with talking(path) as client:
+    async with started(path) as client:
         assert str(path) in await refusal(client, "sessions")
         fill(path)
         assert (await ask(client, "sessions"))["sessions"]
