@@ -44,7 +44,9 @@ def imports(code: ast.Module) -> Iterator[tuple[str, bool]]:
     for_types = {
         id(inner)
         for node in nodes
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If) and any(
+            "TYPE_CHECKING" in (getattr(one, "id", ""), getattr(one, "attr", ""))
+            for one in ast.walk(node.test))
         for statement in node.body
         for inner in ast.walk(statement)
     }

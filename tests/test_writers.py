@@ -28,6 +28,17 @@ FILTERING = ("filtered(self", "super().render_lines", "lines_of(self")
 """What a ``render_lines`` may call: ``lines_of`` puts its lines through ``filtered``."""
 
 
+LAST_WORDS = frozenset({"__stdout__", "__stderr__", "ttyname", "buffer", "_driver"})
+CALLED = frozenset({"Painted", "Input", "from_markup", "print_exc", "write", "Static"})
+"""What is looked at more closely, as writing a node as code takes a while."""
+
+
+def last_word(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node).rpartition(".")[2]
+
+
 def nodes(path: Path) -> Iterator[ast.AST]:
     return ast.walk(ast.parse(path.read_text(), str(path)))
 
@@ -45,7 +56,7 @@ def ways_round(path: Path) -> list[str]:
     wrong: list[str] = []
     where = name(path)
     for node in nodes(path):
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node.attr in LAST_WORDS:
             written = ast.unparse(node)
             if written in ("sys.__stdout__", "os.ttyname") or (
                     written == "sys.__stderr__" and where not in STREAMS):
@@ -55,7 +66,7 @@ def ways_round(path: Path) -> list[str]:
             is_textuals = written.endswith("._driver") and where.startswith("tui/")
             if is_textuals and where != "tui/live/notifying.py":
                 wrong.append(written)
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and last_word(node.func) in CALLED:
             called = ast.unparse(node.func)
             last = called.rpartition(".")[2]
             if last in ("Painted", "Input") and last not in SAFE_MAKERS.get(where, ()):

@@ -40,7 +40,7 @@ def _rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
     [
         (many_sessions, 400, (400, 2_400, 2_400)),
         (long_session, 400, (3, 10 + 100 + 25, 40 + 400 + 100)),
-        (search_store, 900, (2, 207, 900)),
+        pytest.param(search_store, 900, (2, 207, 900), marks=pytest.mark.long),
     ],
 )
 def test_a_store_is_the_same_each_time(

@@ -63,6 +63,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
+@pytest.fixture
+def unindexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sync starts the process that builds the search index."""
+
+    async def nothing(path: Path) -> None:
+        return None
+
+    monkeypatch.setattr("tui.cli.sync._index", nothing)
+
+
 @pytest.fixture(scope="session")
 def pristine_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_demo(tmp_path_factory.mktemp("demo") / "demo.db", lambda: NOW)

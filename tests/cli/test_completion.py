@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@cache
+def script_of(shell: str) -> str:
+    """Return the completion script of a shell."""
+    return subprocess.run(
+        [sys.executable, "-m", "backscroll", "completion", shell],
+        capture_output=True, text=True, check=True).stdout
+
+
 def complete(shell: str, folder: Path, *words: str) -> list[str]:
     """Return what a shell prints that has read the script of its name."""
     start, program = SHELLS[shell]
-    printed = subprocess.run(
-        [sys.executable, "-m", "backscroll", "completion", shell],
-        capture_output=True, text=True, check=True)
     script = folder / ".script"
-    script.write_text(printed.stdout)
+    script.write_text(script_of(shell))
     done = subprocess.run(
         [*start, program, *words], capture_output=True, text=True, check=False, cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), "SCRIPT": str(script)})

@@ -11,6 +11,7 @@ import pytest
 from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from store.exports.registry import FORMATS
 from tests.cli.conftest import Run
+from tui.cli import main
 
 
 @pytest.mark.parametrize("to", ["json", "jsonl", "ui-messages", "markdown"])
@@ -147,11 +148,21 @@ PLACES = {
 CLAUDE = Path(__file__).parent.parent / "data" / "claude-code" / "home" / ".claude"
 
 
+@pytest.fixture(scope="module")
+def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder whose library has the sample of Claude Code."""
+    folder = tmp_path_factory.mktemp("synced")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        assert main(["sync", str(CLAUDE)]) == 0
+    return folder
+
+
 @pytest.mark.parametrize("to", PLACES)
 def test_what_an_agent_was_given_is_counted_once_when_it_comes_back(
-    run: Run, home: Path, tmp_path: Path, to: str
+    synced: Path, run: Run, home: Path, tmp_path: Path, to: str
 ) -> None:
-    assert run("sync", CLAUDE).code == 0
+    shutil.copytree(synced, home, dirs_exist_ok=True)
     before = run("stats", "--json").json["spent"]["spent"]
     session = max(run("sessions", "--json").json, key=lambda one: one["total_tokens"])
     folder = tmp_path / PLACES[to]

@@ -56,12 +56,21 @@ def test_no_argument_is_passed_on(run: Run, store: Path, words: str) -> None:
         ("show", given), ("export", ALL, "--to", given), (given,), ("sessions", f"--{given}"),
         ("sessions", "--store", f"/nowhere/{given}"), ("sessions", "--limit", given),
         ("sessions", "--query", given), ("fork", ALL, given), ("import", f"/nowhere/{given}"),
-        ("export", ALL, "--to", "json", "--out", f"/nowhere/{given}/x"), ("sync", f"/n/{given}"),
+        ("export", ALL, "--to", "json", "--out", f"/nowhere/{given}/x"),
     ):  # fmt: skip
         got = run(*command, *(() if "--store" in command else ("--store", store)))
         harmless(got.out)
         harmless(got.err)
         assert "this should not happen" not in got.err
+
+
+def test_no_name_of_a_source_is_passed_on(run: Run, store: Path) -> None:
+    given = [words.replace("\0", "") for words in CORPUS.values()]
+    for start in range(0, len(given), 14):
+        got = run("sync", f"/n/{'/'.join(given[start:start + 14])}", "--store", store)
+        assert got.code == 1 and got.err
+        harmless(got.out)
+        harmless(got.err)
 
 
 def test_values_come_back_from_json(run: Run, store: Path) -> None:

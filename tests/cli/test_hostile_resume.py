@@ -72,6 +72,8 @@ def called(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Calle
 
 
 Imported = Callable[..., list[str]]
+QUICK = ("claude-code", "codex", "cline")
+"""Agents with which each run of the tests tries all prompts."""
 
 
 @pytest.fixture
@@ -123,7 +125,8 @@ def _taken(call: list[str]) -> str | None:
     return rest[0].partition("=")[2] if rest else None
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in AGENTS])
 def test_no_prompt_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, home: Path, tmp_path: Path
 ) -> None:

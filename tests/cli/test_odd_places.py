@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from store.sources.codex import CodexSource
 from tests.cli.conftest import Run, configure
+from tests.sources.grown import read_all
 from tests.sources.samples import DATA
 
 NAMED = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR",
          "PI_CODING_AGENT_SESSION_DIR", "COPILOT_HOME", "AIDER_CHAT_HISTORY_FILE",
          "OPENCODE_DB")  # fmt: skip
+pytestmark = pytest.mark.usefixtures("unindexed")
 UUID = "11111111-1111-4111-8111-111111111111"
 PLACES = (
     f".claude/projects/-x/{UUID}.jsonl", ".claude/history.jsonl", ".claude/sessions/123.json",
@@ -39,11 +42,16 @@ def _device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+def sessions_in(folder: Path) -> int:
+    """Return how many sessions a folder of Codex has."""
+    return len(read_all(CodexSource(), folder)[0])
+
+
 @pytest.mark.parametrize("make", [_pipe, _ring, _device, Path.mkdir])
 def test_the_rest_is_read(run: Run, home: Path, make: object) -> None:
     assert callable(make)
     shutil.copytree(DATA / "codex" / "home", home / ".codex")
-    wanted = run("sync", "--json", "--store", home / "plain.db").json["new"]
+    wanted = sessions_in(home / ".codex")
     for place in PLACES:
         path = home / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +78,7 @@ def test_the_home_of_nobody(run: Run, home: Path, monkeypatch: pytest.MonkeyPatc
 ])  # fmt: skip
 def test_a_configuration_of_an_agent(run: Run, home: Path, text: str) -> None:
     shutil.copytree(DATA / "codex" / "home" / "sessions", home / ".codex" / "sessions")
-    wanted = run("sync", "--json", "--store", home / "plain.db").json["new"]
+    wanted = sessions_in(home / ".codex")
     (home / ".codex" / "config.toml").write_text(text)
     found = run("sync", "--json")
     assert found.code == 0 and found.json["new"] == wanted > 0

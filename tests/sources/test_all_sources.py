@@ -284,6 +284,7 @@ def test_the_command_lists_each(found_at_home: Path, run: Run, tmp_path: Path) -
     assert kinds == set(KINDS) - {"pi"}
 
 
+@pytest.mark.long
 def test_the_command_lists_kinds_that_it_does_not_know(found_at_home: Path, run: Run) -> None:
     """A library that a later version synced names kinds that this one cannot read."""
     assert run("sync").code == 0

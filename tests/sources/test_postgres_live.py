@@ -260,6 +260,7 @@ def many_sessions(server: Database, count: int) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick")
 def test_of_500_sessions_just_the_one_that_grows_is_read(
     hub_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -56,6 +56,7 @@ def test_no_module_goes_round() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno} {node.func.attr}"
         for folder in ("store", "tui") for path in (ROOT / folder).rglob("*.py")
         if path.relative_to(ROOT).as_posix() not in OWN
+        and any(f".{name}" in path.read_text() for name in BYPASSES)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         and node.func.attr in BYPASSES

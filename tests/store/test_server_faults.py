@@ -459,6 +459,7 @@ def test_a_migration_that_is_killed_leaves_the_older_store(
 
 
 @pytest.mark.long
+@pytest.mark.long
 async def test_a_standby_is_read_and_follows(postgres: Cluster, url: str) -> None:
     writing = open_target(url, write=True)
     first = Talk(writing).session("First")

@@ -92,7 +92,7 @@ def _check_order(rows: dict[str, list[Any]], name: str, draft: SessionDraft) -> 
     assert shown == [one.source_id for one in draft.messages]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(HISTORIES)
 def test_the_end_alone_decides(history: list[SessionDraft]) -> None:
     with tempfile.TemporaryDirectory() as folder:

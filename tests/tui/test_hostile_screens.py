@@ -76,6 +76,7 @@ async def test_every_screen_is_clean_before_the_guard(
                     "DetailsScreen", "HelpScreen", "SaveScreen", "TreeScreen"}
 
 
+@pytest.mark.long
 async def test_files_and_commands_are_clean(store: Path) -> None:
     async with running(store, size=(180, 40)) as run:
         await run.open(ALL)

@@ -89,6 +89,7 @@ async def test_keys_behind_the_search_of_the_transcript_go_on_in_it(tmp_path: Pa
         assert not run.told
 
 
+@pytest.mark.long
 async def test_keys_behind_the_search_of_the_inspector_go_on_in_it(tmp_path: Path) -> None:
     async with running(two_talks(tmp_path / "s.db")) as run:
         await typed(run, 0, "G", "enter")
@@ -121,7 +122,8 @@ async def test_keys_behind_a_dialog_are_for_what_it_leaves(tmp_path: Path) -> No
             assert run.sessions.selected_id == f"ses_{2:026d}"
 
 
-@pytest.mark.parametrize("last", ["enter", "escape"])
+@pytest.mark.parametrize("last", [
+    "escape", pytest.param("enter", marks=pytest.mark.long)])
 async def test_keys_behind_the_place_to_save_to_are_none_of_it(tmp_path: Path, last: str) -> None:
     async with running(greek(tmp_path)) as run:
         for pace in PACES:

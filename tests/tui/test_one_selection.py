@@ -37,8 +37,9 @@ def agrees(run: Running, session_id: str) -> bool:
 
 @pytest.mark.parametrize(
     ("commands", "filter_text"),
-    [("", "web"), ("list.view list.folder", ""), ("list.sort list.group", "zz"),
-     ("list.view list.folder", "zz")],
+    [("", "web"), ("list.view list.folder", ""),
+     pytest.param("list.sort list.group", "zz", marks=pytest.mark.long),
+     pytest.param("list.view list.folder", "zz", marks=pytest.mark.long)],
 )
 async def test_the_list_goes_to_whatever_is_opened(
     commands: str, filter_text: str, tmp_path: Path

@@ -15,7 +15,8 @@ from tui.screenshots.shots import SHOTS, Frame
 ROOT = Path(__file__).parents[2]
 
 
-SLOW = ("search", "search-facets", "statistics", "statistics-year", "light", "twelve-agents")
+SLOW = ("search", "search-facets", "statistics", "statistics-year", "light", "twelve-agents",
+        "three-panes")
 """Pictures of which each takes seconds."""
 
 

@@ -259,6 +259,7 @@ async def test_letters_jump_to_a_hit_and_places_come_back_from_it(store: Path) -
         assert (run.app.main.opener.shown, run.transcript.shown.message_id) == opened
 
 
+@pytest.mark.long
 async def test_a_find_in_the_transcript_comes_before_the_hits(store: Path) -> None:
     async with searching(store, *typed("warning retry"), "enter") as (run, _screen):
         await run.press("slash", *typed("line"), "enter")
@@ -451,6 +452,7 @@ async def test_a_search_that_fails_says_so(store: Path, monkeypatch: pytest.Monk
         assert "the store is gone" in drawn(screen)
 
 
+@pytest.mark.long
 async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None:
     from tui.sessions.filter_line import FilterInput
     from tui.sessions.header import ListTitle

@@ -116,6 +116,7 @@ async def test_figures_come_first_and_all_tables_can_be_reached(
         assert "Cost a day" in drawn(screen)
 
 
+@pytest.mark.long
 async def test_ranges_measures_and_bars_are_chosen_by_key(store: Path) -> None:
     async with statistics(store) as (run, screen):
         await run.press("5")
@@ -144,6 +145,7 @@ async def test_a_range_is_typed_and_clicked(store: Path) -> None:
         assert screen.model.range.name == "today"
 
 
+@pytest.mark.long
 async def test_a_query_narrows_everything(store: Path) -> None:
     async with statistics(store, "slash") as (run, screen):
         await run.pilot.press(*"agent", "colon", *"codex")

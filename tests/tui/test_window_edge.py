@@ -73,7 +73,8 @@ def a_talk(path: Path) -> Path:
     return make_store(path, said)
 
 
-@pytest.mark.parametrize("key", ["pageup", "pagedown", "up"])
+@pytest.mark.parametrize("key", [
+    "pageup", "pagedown", pytest.param("up", marks=pytest.mark.long)])
 async def test_lines_and_pages_go_on_past_the_window(
     tmp_path: Path, request: pytest.FixtureRequest, key: str
 ) -> None:
@@ -84,7 +85,8 @@ async def test_lines_and_pages_go_on_past_the_window(
     assert await seen_after(path, keys) == at_once
 
 
-@pytest.mark.parametrize("key", ["E", "[", "K", ","])
+@pytest.mark.parametrize("key", [
+    "E", "[", *(pytest.param(key, marks=pytest.mark.long) for key in "K,")])
 async def test_steps_to_what_stands_before_the_window(
     tmp_path: Path, request: pytest.FixtureRequest, key: str
 ) -> None:

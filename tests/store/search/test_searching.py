@@ -23,7 +23,7 @@ from tests.store.making import add_message, add_part, add_session
 from tests.store.search import naive
 from tests.store.search.naive import WORDS, Asked
 
-SEEDS = range(8)
+SEEDS = [seed if seed < 4 else pytest.param(seed, marks=pytest.mark.long) for seed in range(8)]
 FILES_ASKED = ("worker.py", "src", "/w/src/sync/worker.py", "retry_loop", "w/src", "uberlange", "w")
 
 
