@@ -1,4 +1,8 @@
-"""A process of this program that works for a sync; the two talk in frames, on its pipes."""
+"""A process of this program that works for a sync; the two talk in frames, on its pipes.
+
+One that was stopped (SIGSTOP) would hold its parent, and the store's lock, for ever, so it is
+killed: what it was writing is rolled back, and its parent has it done again.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,20 @@ from typing import IO
 
 from store.sync.frames import Frame, receive, send
 from store.system.children import child_environment
+from store.system.processes import is_stopped
 from store.system.programs import PIPE, CommandLine
 from store.system.programs import start as start_program
 
+LOOK_S = 1.0
+"""How often a process is looked at; one that is found stopped twice in a row is killed."""
+
 
 class Child:
-    """The process, and the thread that takes its frames."""
+    """The process, the thread that takes its frames, and the one that looks after it.
+
+    Attributes:
+        was_stopped: Whether it was killed because it was stopped.
+    """
 
     def __init__(
         self, command: CommandLine, take: Callable[[Frame | None], None], *first: Frame
@@ -35,8 +47,11 @@ class Child:
         self._process = start_program(
             command, environment=child_environment(), stdin=PIPE, stdout=PIPE, apart=True
         )
+        self.was_stopped = False
+        self._ended = threading.Event()
         self._listener = threading.Thread(target=self._listen, args=(take,), daemon=True)
         try:
+            threading.Thread(target=self._look_after, daemon=True).start()
             for frame in first:
                 self.send(frame)
             self._listener.start()
@@ -63,6 +78,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process; a running transaction is rolled back."""
+        self._ended.set()
         self._process.kill()
         self._process.wait()
         self.close_stdin()
@@ -71,10 +87,20 @@ class Child:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
+    def _look_after(self) -> None:
+        """Kill the process where it was stopped; what waits for it then goes on."""
+        found = 0
+        while found < 2 and not self._ended.wait(LOOK_S):
+            found = found + 1 if is_stopped(self.pid) else 0
+        if found == 2:
+            self.was_stopped = True
+            self._process.kill()
+
     def _listen(self, take: Callable[[Frame | None], None]) -> None:
         assert self._process.stdout is not None
         while (frame := receive(self._process.stdout)) is not None:
             take(frame)
+        self._ended.set()
         take(None)
 
 

@@ -154,7 +154,8 @@ class Pool:
 
     def _replace_helper(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:
         """Replace a helper that ended; the unit that it was reading is reported as lost."""
-        lost = helper.given.pop(helper.at, None) if helper.at is not None else None
+        at = None if helper.was_stopped else helper.at
+        lost = helper.given.pop(at, None) if at is not None else None
         self._deaths += lost is None
         if self._deaths >= MOST_DEATHS:
             raise StoreError("sync's helper processes end early (too little memory?)")

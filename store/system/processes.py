@@ -104,6 +104,20 @@ def is_alive(stored: Mapping[str, Any]) -> bool | None:
     return _start_ticks(pid) is not None if has_proc() else True
 
 
+def is_stopped(child: int) -> bool:
+    """Return whether a child of this process was stopped, as by SIGSTOP, and not continued.
+
+    Args:
+        child: Its process id.
+    """
+    if sys.platform in ("win32", "darwin"):  # no signals there, no ``waitid`` in this Python
+        return False
+    try:
+        return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has ended
+        return False
+
+
 def _start_ticks(pid: int) -> int | None:
     """Return when a process started, in ticks since boot; None if it has ended."""
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -29,15 +31,34 @@ def die_at(part_of_key: str) -> None:
     patch.object(helper, "read_in_steps", read).start()
 
 
-def die_once_in_a_transaction(mark: str) -> None:
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def is_first(mark: str) -> bool:
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def stop_once(mark: str) -> None:
+    def read(job: Job, keep_originals: bool, database: Database) -> Any:
+        if is_first(mark):
+            stop()
+        return read_in_steps(job, keep_originals, database)
+
+    patch.object(helper, "read_in_steps", read).start()
+
+
+def end_once_in_a_transaction(mark: str, end: Callable[[], None]) -> None:
     def write(database: Database, batch: Batch, clock: Any) -> Outcome:
-        try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
+        if not is_first(mark):
             return write_batch(database, batch, clock)
         database.connection.execute("BEGIN IMMEDIATE")
         database.connection.execute("DELETE FROM chat_sessions")
-        die()
+        end()
         raise AssertionError
 
     patch.object(helper, "write_batch", write).start()
@@ -68,12 +89,15 @@ def read_for_ever(_: str) -> None:
 
 
 if __name__ == "__main__":
-    {
+    misbehave: dict[str, Callable[[str], None]] = {
         "die": lambda _: die(),
         "die-at": die_at,
-        "die-in-a-transaction": die_once_in_a_transaction,
+        "die-in-a-transaction": partial(end_once_in_a_transaction, end=die),
+        "stop": stop_once,
+        "stop-in-a-transaction": partial(end_once_in_a_transaction, end=stop),
         "fail": fail,
         "be-told-to-end": be_told_to_end,
         "read-for-ever": read_for_ever,
-    }[sys.argv[1]](sys.argv[2])
+    }
+    misbehave[sys.argv[1]](sys.argv[2])
     helper.main()

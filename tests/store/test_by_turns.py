@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, NoReturn
@@ -18,7 +20,8 @@ from store.sources.base import steps
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import by_turns, child, long_units
 from store.sync.engine import Sync
-from store.sync.frames import Frame, Start, StepWritten, Task, send
+from store.sync.frames import Frame, Start, StepWritten, Task
+from store.sync.frames import send as send_frame
 from store.sync.reading_states import HASH_BYTES
 from store.sync.settings import Settings, nothing_excluded
 from store.sync.targets import Target
@@ -32,6 +35,8 @@ from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 BYTES = 1_700_000
 """Seven steps. The other process reads the third and the fifth, and leaves the last one."""
 OTHER = CommandLine.python("tests.store.by_turns_in_small_steps")
+NEVER = (0, 0)
+"""The other process gets a signal after so many steps that either of the two has written."""
 
 
 def rows(root: Path, store: Path, helpers: int) -> dict[str, list[Any]]:
@@ -96,24 +101,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path],
 
 
 @pytest.mark.parametrize(
-    ("change", "command", "killed_after", "written"),
+    ("change", "command", "ends_after", "written"),
     [
-        (nothing, OTHER, 99, 2),
-        (cut_a_step, OTHER, 99, 2),
-        (nothing, CommandLine.python("store.sync.jsontext"), 99, 0),
-        (nothing, OTHER, 1, 0),
-        (nothing, OTHER, 2, 1),
-        (nothing, OTHER, 3, 1),
-        (name_an_early_row, OTHER, 99, 2),
+        (nothing, OTHER, NEVER, 2),
+        (cut_a_step, OTHER, NEVER, 2),
+        (nothing, CommandLine.python("store.sync.jsontext"), NEVER, 0),
+        (nothing, OTHER, (1, signal.SIGKILL), 0),
+        (nothing, OTHER, (2, signal.SIGKILL), 1),
+        (nothing, OTHER, (3, signal.SIGKILL), 1),
+        (nothing, OTHER, (1, signal.SIGSTOP), 0),
+        (nothing, OTHER, (2, signal.SIGSTOP), 1),
+        (name_an_early_row, OTHER, NEVER, 2),
     ],
     ids=["to an end of the other's", "to its end", "with a process that ends at once",
          "with one that ends when it has read", "with one that ends when it has written",
-         "with one that ends when it has read again", "until it must be read whole"],
+         "with one that ends when it has read again", "with one that is stopped when it has read",
+         "with one that is stopped when it has written", "until it must be read whole"],
 )  # fmt: skip
 def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
     change: Callable[[Path], None],
     command: CommandLine,
-    killed_after: int,
+    ends_after: tuple[int, int],
     written: int,
     home: Callable[[Callable[[Path], None]], Home],
     tmp_path: Path,
@@ -121,16 +129,26 @@ def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
 ) -> None:
     root, here = home(change)
     received: list[Frame | None] = []
+    steps_written = count(1)
 
-    def follow(other: by_turns.OtherProcess) -> Frame | None:
+    def follow_sent(other: by_turns.OtherProcess, frame: Frame) -> None:
+        end_after(other, frame)
+        send(other, frame)
+
+    def follow_received(other: by_turns.OtherProcess) -> Frame | None:
         received.append(receive(other))
-        if len(received) == killed_after:
-            other.close()
+        end_after(other, received[-1])
         return received[-1]
 
-    receive = by_turns.OtherProcess.receive
+    def end_after(other: by_turns.OtherProcess, frame: Frame | None) -> None:
+        place = next(steps_written) if isinstance(frame, StepWritten) else 0
+        if place and place == ends_after[0]:
+            os.kill(other.pid, ends_after[1])
+
+    send, receive = by_turns.OtherProcess.send, by_turns.OtherProcess.receive
     by_two(monkeypatch, command)
-    monkeypatch.setattr(by_turns.OtherProcess, "receive", follow)
+    monkeypatch.setattr(by_turns.OtherProcess, "send", follow_sent)
+    monkeypatch.setattr(by_turns.OtherProcess, "receive", follow_received)
     assert rows(root, tmp_path / "shared.db", helpers=1) == here
     assert sum(isinstance(one, StepWritten) for one in received) == written
 
@@ -141,6 +159,7 @@ def by_two(monkeypatch: pytest.MonkeyPatch, command: CommandLine) -> None:
     monkeypatch.setattr(steps, "STEP_BYTES", STEP_BYTES)
     monkeypatch.setattr(by_turns, "COMMAND", command)
     monkeypatch.setattr(by_turns, "WAIT_S", 30)
+    monkeypatch.setattr(child, "LOOK_S", 0.02)
 
 
 def test_where_no_process_can_be_started_this_one_reads_it(
@@ -176,8 +195,8 @@ def test_the_other_process_says_nothing_of_what_its_parent_notices(
         assert other.stdin and other.stdout and other.stderr
         if trouble == "parent":
             other.stdout.close()
-        send(other.stdin, start)
-        send(other.stdin, task)
+        send_frame(other.stdin, start)
+        send_frame(other.stdin, task)
         assert other.stderr.read() == b""
     assert other.returncode == 0
 

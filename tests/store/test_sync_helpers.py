@@ -136,11 +136,20 @@ def test_a_unit_that_ends_its_helper_costs_itself(
     assert problems(database) == []
 
 
-def test_a_helper_that_is_killed_while_it_writes_costs_nothing(
-    target: Target, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "what",
+    ["die-in-a-transaction", "stop-in-a-transaction", pytest.param("stop", marks=pytest.mark.long)],
+)
+def test_a_helper_that_is_killed_or_stopped_costs_nothing(
+    what: str,
+    target: Target,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mark = tmp_path / "died"
-    monkeypatch.setattr(pool, "COMMAND", (*MISBEHAVING, "die-in-a-transaction", str(mark)))
+    monkeypatch.setattr(pool, "COMMAND", (*MISBEHAVING, what, str(mark)))
+    monkeypatch.setattr(child, "LOOK_S", 0.02)
     monkeypatch.chdir(ROOT)
     summary = Sync(database, Settings(helpers=2)).run([target])
     assert mark.exists()
