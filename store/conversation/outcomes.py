@@ -16,8 +16,8 @@ Status = Literal[
 
 _EXIT = re.compile(r"^Exit code (-?\d{1,9})\n?")
 _HEAD = re.compile(
-    r"^(?:Chunk ID: [^\n]*\n)?Wall time: [^\n]*\n(?:Process [^\n]*\n)?"
-    r"(?:Original token count: [^\n]*\n)?Output:\n"
+    r"^(?:Chunk ID: [^\n]*\n)?(?:Exit code: -?\d{1,9}\n)?Wall time: [^\n]*\n(?:Process [^\n]*\n)?"
+    r"(?:(?:Original token count|Total output lines): [^\n]*\n)*Output:\n"
 )
 """What Codex puts before a command's output; duration and exit code are shown beside it."""
 HEAD_CHARACTERS = 4_000

@@ -61,6 +61,7 @@ _ANSWERED_END = re.compile(
 )
 _NOTES = re.compile(r" (?:user )?notes: ")
 _PREVIEW = re.compile(r" selected preview:\s.*?(?= (?:user )?notes: |\Z)", re.S)
+_CODEX_NOTE = "user_note: "
 _UNANSWERED = ("(no option selected)", "Unanswered")
 
 
@@ -152,11 +153,13 @@ def answers_in(
     answers = as_dict(answers)
     names = [*answers, *(name for name in notes if name not in answers)]
     names.sort(key=lambda name: asked.index(name) if name in asked else len(asked))
-    found = [
-        Answer(_question_of(name, asked, ids), _chosen(answers.get(name)), _note(notes.get(name)))
-        for name in names
-    ]
-    return [answer for answer in found if answer.words or answer.note]
+    found = []
+    for name in names:
+        words, note = _chosen(answers.get(name))
+        note = _note(notes.get(name)) or note
+        if words or note:
+            found.append(Answer(_question_of(name, asked, ids), words, note))
+    return found
 
 
 def _question_of(name: str, asked: Sequence[str], ids: Mapping[str, str]) -> str:
@@ -170,9 +173,14 @@ def _question_of(name: str, asked: Sequence[str], ids: Mapping[str, str]) -> str
     return name
 
 
-def _chosen(value: Any) -> str:
+def _chosen(value: Any) -> tuple[str, str]:
+    """Return what was chosen, and a note that is among the choices, as Codex has it."""
     value = as_dict(value).get("answers", value)
-    return ", ".join(map(readable, value)) if isinstance(value, list) else readable(value)
+    if not isinstance(value, list):
+        return readable(value), ""
+    said = list(map(readable, value))
+    notes = [one.removeprefix(_CODEX_NOTE) for one in said if one.startswith(_CODEX_NOTE)]
+    return ", ".join(one for one in said if not one.startswith(_CODEX_NOTE)), "\n".join(notes)
 
 
 def _note(annotation: Any) -> str:

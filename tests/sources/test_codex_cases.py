@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store.conversation.calls import describe
 from store.sources.codex import CodexSource
 from store.sources.registry import recognised
 from tests.sources import grown
@@ -80,6 +81,46 @@ def test_only_wrappers_are_taken_off(
     lines.output(lines.call("shell", command=["x"]), output)
     (part,) = tools(read_one(lines, tmp_path).messages)
     assert (part.data["output"], extra(part)["status"]) == (shown, status)
+
+
+BLOCKS = '[{"type": "text", "text": "a\\nb"}]'
+
+
+@pytest.mark.parametrize(("name", "shown"), [
+    ("mcp__files__list", [{"type": "text", "text": "a\nb"}]), ("shell", BLOCKS),
+])  # fmt: skip
+def test_blocks_of_a_server_are_no_json(name: str, shown: object, tmp_path: Path) -> None:
+    lines = Lines(A)
+    lines.output(lines.call(name, path="/w"), BLOCKS)
+    (part,) = tools(read_one(lines, tmp_path).messages)
+    assert part.data["output"] == shown
+
+
+@pytest.mark.parametrize("head", [
+    "Exit code: 3\nWall time: 1.5 seconds\nOutput:\n",
+    "Exit code: 3\nWall time: 1.5 seconds\nTotal output lines: 300\nOutput:\n",
+    "Chunk ID: a\nWall time: 1.5000 seconds\nProcess exited with code 3\n"
+    "Original token count: 9\nOutput:\n",
+])
+def test_what_an_outputs_head_tells_is_shown_beside_it(head: str, tmp_path: Path) -> None:
+    lines = Lines(A)
+    lines.output(lines.call("shell", command=["x"]), f"{head}one\ntwo")
+    (part,) = tools(read_one(lines, tmp_path).messages)
+    assert (extra(part)["exit_code"], extra(part)["duration_ms"]) == (3, 1500)
+    told = describe(part.data)
+    assert (told.body, told.word, told.milliseconds) == ("one\ntwo", "exit 3", 1500)
+
+
+def test_outputs_without_an_id_are_of_the_open_calls_in_their_order(tmp_path: Path) -> None:
+    lines = Lines(A)
+    for command in ("one", "two"):
+        lines.item("function_call", name="shell", arguments=json.dumps({"command": [command]}))
+    for output in ("1", "2"):
+        lines.item("function_call_output", output=output)
+    parts = tools(read_one(lines, tmp_path).messages)
+    assert [(part.data["input"]["command"], part.data["output"]) for part in parts] == [
+        (["one"], "1"), (["two"], "2"),
+    ]  # fmt: skip
 
 
 OLD = "3b5a0b9e-6f0e-4a59-9d58-0e9d5c1f0a11"

@@ -50,6 +50,12 @@ REVIEW = (
         ('{"type":"x","message":"hi"}', "hi\n\ntype: x"),
         ("<channel source='slack'>ping</channel>", "ping\n\nsource: slack"),
         ("<a>unclosed", "<a>unclosed"),
+        ('<teammate-message teammate_id="a">{"type":"task_assignment","subject":"Fix &amp; go",'
+         '"description":"soon"}</teammate-message>',
+         "Fix & go\nsoon\n\ntype: task_assignment\nteammate id: a"),
+        ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nNo person wrote this.\n<task-notification>"
+         "<summary>Done</summary></task-notification>",
+         "Done\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nNo person wrote this."),
         ("words <a>b</a>", "words <a>b</a>"),
         ("", ""),
     ],

@@ -197,7 +197,7 @@ ASKED = [{"question": "Which?", "id": "w"}, {"question": "How, if?", "id": "h"}]
         ("", {"answers": {"How, if?": "c"}, "annotations": {"Which?": {"notes": "any"}}},
          ["Which?\n  any", "How, if?  c"]),
         ("", {"answers": [["a", "b"], []]}, ["Which?  a, b"]),
-        ('{"answers":{"w":{"answers":["a","user_note: b"]}}}', {}, ["Which?  a, user_note: b"]),
+        ('{"answers":{"w":{"answers":["a","user_note: b"]}}}', {}, ["Which?  a\n  b"]),
         ('{"answers":{"0":"a","1":"b"}}', {}, ["Which?  a", "How, if?  b"]),
         ("Asked 2 questions", {}, []),
     ],

@@ -21,9 +21,10 @@ from store.sources.base.values import mapping, string
 _BLOCK = re.compile(r"<([A-Za-z][\w-]*)((?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'))*)\s*>")
 _SPACE = re.compile(r"\s+")
 _PREFACE = re.compile(
-    r"\s*(?:[^<>\n]{1,200}:|# [^<>\n]{1,200})[ \t\r]*\n(?=\s{0,100}<)"
+    r"\s*(?:[^<>\n]{1,200}:|# [^<>\n]{1,200}"
+    r"|\[SYSTEM NOTIFICATION\b[^<>\n]{0,200}(?:\n[^<>\n]{0,400}){0,6})[ \t\r]*\n(?=\s{0,100}<)"
 )
-"""Such as ``Another Claude session sent a message:``, or a heading."""
+"""Such as ``Another Claude session sent a message:``, a heading, or the lines of a notice."""
 _CONTEXT = re.compile(
     r"ide_[a-z_]+|system[-_]reminder|environment_(?:context|details)|user_instructions"
     r"|[a-z-]*-hook|hook_prompt|local-command-caveat|editor_context|reminder|goal_context"
@@ -33,7 +34,8 @@ _CONTEXT = re.compile(
 _ATTRIBUTE = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|'([^']*)')")
 _POINTS = (
     "summary", "message", "result", "results", "completed", "errored", "output", "event", "text",
-    "content", "title", "explanation", "overall_explanation", "reason", "failureReason", "body",
+    "content", "title", "subject", "description", "explanation", "overall_explanation", "reason",
+    "failureReason", "body",
 )
 """What says most, first found first; further ones follow it."""
 _SAID_FIRST = ("summary",)

@@ -25,6 +25,7 @@ _STARTS = (
     ("<cross-session-message", "notification"),
     ("Another Claude session sent a message:", "notification"),
     ("<channel ", "notification"),
+    ("[SYSTEM NOTIFICATION", "notification"),
     (INTERRUPTED, "meta"),
 )
 _OUTPUTS = (

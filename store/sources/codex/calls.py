@@ -57,10 +57,12 @@ class Calls:
         """Put an output to its call; return the message of the call, where it is there.
 
         Args:
-            call_id: The call's id.
+            call_id: The call's id; of an output without one, the oldest open call is its call.
             entry: The line of the output.
             records: Numbers of its records.
         """
+        if not call_id:
+            call_id = next((own for own, part in self.parts.items() if is_open(part)), "")
         part = self.parts.get(call_id)
         if part is None:
             self._early.setdefault(call_id, []).append((entry, records, None))

@@ -94,8 +94,14 @@ HOSTED = {
 }
 """Calls that the API carried out itself."""
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.M)
+_WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds$", re.M)
 _HEAD = 400
-_ABORTED = re.compile(r"(?:Wall time: [^\n]*\n)?aborted(?: by user)?\b")
+_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
+"""Content blocks of the Model Context Protocol."""
+_ABORTED = re.compile(
+    r"(?:Wall time: [^\n]*\n)?aborted(?: by user)?\b"
+    r"|request_user_input was cancelled before receiving a response"
+)
 _FAILED = (
     "unsupported call:",
     "unsupported custom tool call:",
@@ -200,6 +206,8 @@ def settle(part: PartDraft, line: Line) -> None:
     part.data.pop("approval", None)
     raw = line.payload.get("output", line.payload.get("tools"))
     output, succeeded, told = _output(raw)
+    if isinstance(output, str) and _is_of_server(part):
+        output = _blocks(output)
     text = output if isinstance(output, str) else ""
     extra = _extra(part)
     code = told.get("exit_code") if told else exit_code(text)
@@ -209,7 +217,7 @@ def settle(part: PartDraft, line: Line) -> None:
     if extra.get("status") not in ("denied", "interrupted"):
         failed = extra.get("status") == "error" or extra.get("exit_code") not in (None, 0)
         extra["status"] = "error" if status == "ok" and failed else status
-    seconds = told.get("duration_seconds")
+    seconds = told.get("duration_seconds", _wall_seconds(text))
     if isinstance(seconds, int | float) and 0 <= seconds < 1e9:
         extra.setdefault("duration_ms", round(seconds * 1000))
     extra.setdefault("duration_ms", max(line.at - part.created_at, 0))
@@ -295,6 +303,32 @@ def _output_item(item: dict[str, Any]) -> dict[str, Any]:
     if item.get("type") in ("input_text", "output_text", "text") and isinstance(text, str):
         return {"type": "text", "text": text}
     return file_data(item) or item
+
+
+def _is_of_server(part: PartDraft) -> bool:
+    """Return whether a call went to an MCP server."""
+    openai = mapping(mapping(part.data.get("callProviderMetadata")).get("openai"))
+    return "__" in part.type or "namespace" in openai
+
+
+def _blocks(text: str) -> Any:
+    """Return the content blocks of an MCP server that are written as JSON; else the text."""
+    if not text.startswith("[{"):
+        return text
+    try:
+        found = parse_value(text)
+    except LineError:
+        return text
+    blocks = found if isinstance(found, list) else []
+    if not all(isinstance(one, dict) and one.get("type") in _BLOCKS for one in blocks):
+        return text
+    return _output(blocks)[0]
+
+
+def _wall_seconds(text: str) -> float | None:
+    """Return the time that an output's head tells."""
+    found = _WALL.search(text[:_HEAD].partition("Output:\n")[0])
+    return float(found[1]) if found else None
 
 
 def exit_code(text: str) -> int | None:
