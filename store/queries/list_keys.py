@@ -213,25 +213,33 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
     sort, group = SORTS[query.sort], GROUPS[query.group]
     if not (sort.newest_first and group.indexed) or query.workspace is not None:
         return None
+    column = db.sql.rowid("s") if db.server is None else "s.id"
     if group.field == "workspace":
-        rows = _first_of_workspaces(db, query, limit)
+        first = _first_of_workspaces(db, query, limit, column)
     else:
         where, values = _where(db, query)
-        rows = db.connection.execute(
-            f"SELECT {db.sql.rowid('s')} FROM chat_sessions s WHERE {where} "
-            f"ORDER BY {_order(db, query)} LIMIT ?", [*values, limit],
-        ).fetchall()
-    rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
-    these = f"{db.sql.rowid('s')} IN ({','.join('?' * len(rowids))})"
-    keys = _collect(_in_columns(db, query, these, rowids), query)
-    keys.parents = _parents_of(db, rowids)
+        first = [found for (found,) in db.connection.execute(
+            f"SELECT {column} FROM chat_sessions s WHERE {where} "
+            f"ORDER BY {_order(db, query)} LIMIT ?", [*values, limit])]
+    if db.server is None:
+        rowids = _with_relatives(db, query, first)
+        these = f"{column} IN ({','.join('?' * len(rowids))})"
+        keys = _collect(_in_columns(db, query, these, rowids), query)
+        keys.parents = _parents_of(db, rowids)
+    else:
+        ids, parents = _relatives_on_server(db, query, first)
+        these = f"s.id = {_named(db)}"
+        keys = _collect(_in_columns(db, query, these, [ids]), query)
+        keys.parents = parents
     keys.whole = False
     return keys
 
 
-def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tuple[int]]:
+def _first_of_workspaces(
+    db: Database, query: ListQuery, limit: int, column: str
+) -> list[Any]:
     where = _listed(db, query)
-    found: list[tuple[int]] = []
+    found: list[Any] = []
     seen: list[str] = []
     while len(found) < limit:
         unseen = f"AND coalesce(s.workspace_root, '') NOT IN ({','.join('?' * len(seen))})"
@@ -241,11 +249,10 @@ def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tup
         ).fetchone()
         if newest is None:
             break
-        found += db.connection.execute(
-            f"SELECT {db.sql.rowid('s')} FROM chat_sessions s WHERE {where}"
+        found += (value for (value,) in db.connection.execute(
+            f"SELECT {column} FROM chat_sessions s WHERE {where}"
             f" AND s.workspace_root {db.sql.same} ? ORDER BY s.updated_at DESC LIMIT ?",
-            (newest[0], limit),
-        ).fetchall()
+            (newest[0], limit)))
         seen.append(newest[0] or "")
     return found
 
@@ -264,6 +271,46 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
         rowids,
     )
     return [rowid for (rowid,) in rows]
+
+
+def _named(db: Database) -> str:
+    # An array, as PostgreSQL would read all sessions beside a subquery.
+    return f"ANY(ARRAY(SELECT j.value FROM {db.sql.texts('?', 'j')}))"
+
+
+def _relatives_on_server(
+    db: Database, query: ListQuery, first: Sequence[str]
+) -> tuple[str, dict[int, int]]:
+    """Return some sessions of a list with all above and below them, and the parents' numbers.
+
+    The ids are a JSON array. There is a statement for each generation: PostgreSQL cannot know
+    how few sessions a recursive one finds, and reads all of them for it.
+    """
+    from store.text.stored_json import array_of  # Only here: the first rows of a file do without.
+
+    columns = (f"SELECT s.id, {db.sql.rowid('s')}, s.parent_id, {_listed(db, query)}"
+               " FROM chat_sessions s WHERE")
+    numbers: dict[str, int] = {}
+    above: dict[str, str] = {}
+    listed: list[str] = []
+    wanted, below = list(first), list[str]()
+    while wanted or below:
+        rows = db.connection.execute(
+            f"{columns} s.id = {_named(db)} UNION ALL {columns} s.parent_id = {_named(db)}",
+            [array_of(wanted), array_of(below)]).fetchall()
+        fresh = {row[0]: row for row in rows if row[0] not in numbers}
+        for session_id, rowid, parent, is_listed in fresh.values():
+            numbers[session_id] = rowid
+            if parent is not None:
+                above[session_id] = parent
+            if is_listed:
+                listed.append(session_id)
+        below = list(fresh)
+        wanted = [above[each] for each in fresh if above.get(each, each) not in numbers]
+    shown = set(listed)
+    return array_of(listed), _without_loops({
+        numbers[child]: numbers[parent] for child, parent in above.items()
+        if child in shown and parent in shown})
 
 
 def _parents_of(db: Database, rowids: list[int]) -> dict[int, int]:

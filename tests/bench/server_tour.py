@@ -175,7 +175,10 @@ class Tour:
         self.screen.until(lambda shown: not test(shown))
         started = time.monotonic()
         self.screen.press(*keys)
-        shown = self.screen.until(what)
+        try:
+            shown = self.screen.until(what)
+        except Failed:
+            raise Failed(f"{name} did not come") from None
         self.spent.setdefault(name, []).append((started, (time.monotonic() - started) * 1_000))
         for found in _TROUBLE.findall(shown):
             self.odd[f"{name}: {found}"] = self.odd.get(f"{name}: {found}", 0) + 1
@@ -233,6 +236,7 @@ class Tour:
     def _shelf(self) -> None:
         self.screen.press("1")
         self.stop("archive", "Archived “", "a")
+        self.screen.until("Sessions +0 of")
         self.stop("undo archiving", "Undone: archived", "U")
         self.screen.until("Sessions +1 of")
         self.stop("star", "Starred “", "*")
@@ -246,6 +250,7 @@ class Tour:
         self.screen.press("Escape")
         self.screen.until(lambda shown: not shown.startswith(" backscroll  search"))
         self.stop("statistics", "By model", "$")
+        self.screen.press("3")
         self.stop("statistics, all time", _differs(str, self.screen.rest()), "5")
         self.screen.press("q")
         self.screen.until("Sessions")
