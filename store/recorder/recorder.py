@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterable, Callable, Coroutine
-from types import TracebackType
+from collections.abc import AsyncIterable, Callable, Coroutine, Generator
+from types import TracebackType, coroutine
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -487,10 +487,29 @@ class Recorder:
             async with self._lock:
                 return await work()
 
-        task = asyncio.ensure_future(locked())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
+        doing = locked()
+        while True:
+            try:
+                # By hand, as a task for it takes two more rounds of the loop.
+                waited = doing.send(None)
+            except StopIteration as end:
+                done: T = end.value
+                return done
+            try:
+                await asyncio.shield(waited)
+            except asyncio.CancelledError:
+                if not waited.cancelled():
+                    task = asyncio.ensure_future(_rest(doing, waited))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._ended)
+                    raise
+            except Exception:  # noqa: S110 - what waits for it gets it
+                pass
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # Nobody waits for it; what was not written was reported.
 
     async def _run(self, procedure: Procedure[T]) -> T:
         store = self._store
@@ -510,6 +529,22 @@ class Recorder:
                     operation = procedure.send(result)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
+
+
+async def _rest(doing: Coroutine[Any, Any, T], waited: asyncio.Future[Any]) -> T:
+    """Do the rest of what has begun.
+
+    Args:
+        doing: What has begun.
+        waited: What it waits for now.
+    """
+    await asyncio.wait([waited])
+    return await _resumed(doing)
+
+
+@coroutine
+def _resumed(doing: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    return (yield from doing.__await__())
 
 
 def _require_texts(**values: object) -> None:
