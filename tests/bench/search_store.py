@@ -3,7 +3,8 @@
 Words follow Zipf's law over vocabularies that are large enough for rare words: identifiers are
 made of words, each workspace has its own files, and each file its own identifiers, so that
 what is said in a session hangs together. Words that the bench looks for are known without
-reading the store.
+reading the store. Stores of any size have the same newest sessions, but for the last one of a
+small store: what a search for the newest hits has to read is the same.
 """
 
 from __future__ import annotations
@@ -122,14 +123,14 @@ class Writer:
         self.sessions: list[Row] = []
         self.messages: list[Row] = []
         self.rows: list[Row] = []
-        self._made = 0
+        self._place = 0
 
     def write(self, connection: Any) -> None:
         """Insert all rows; the sessions' times overlap, as with several agents at once."""
-        count = max(1, self.parts // PARTS_PER_SESSION)
-        for number in range(count):
-            self._session(number, count)
-            if len(self.rows) > 20_000 or number == count - 1:
+        count = -(-self.parts // PARTS_PER_SESSION)
+        for age in range(count - 1, -1, -1):
+            self._session(age)
+            if len(self.rows) > 20_000 or not age:
                 connection.executemany(
                     "INSERT INTO chat_sessions(id, agent, workspace_root, model_json,"
                     " metadata_json, created_at, updated_at, archived_at)"
@@ -143,35 +144,42 @@ class Writer:
                 )
                 self.sessions, self.messages, self.rows = [], [], []
 
-    def _session(self, number: int, count: int) -> None:
+    def _session(self, age: int) -> None:
+        """Make a session.
+
+        Args:
+            age: How many are newer; all of it follows from that.
+        """
         chance = self.chance
-        workspace = self.workspaces[number % WORKSPACES]
-        session = f"ses_{number:012x}search00000000"
-        parts = self.parts // count + (1 if number < self.parts % count else 0)
-        start = NEWEST - (count - number) * 1_800_000
+        chance.seed(SEED + age)
+        workspace = self.workspaces[age % WORKSPACES]
+        session = f"ses_{0xFFFFFFFF - age:012x}search00000000"
+        self._place = age * PARTS_PER_SESSION
+        parts = min(PARTS_PER_SESSION, self.parts - self._place)
+        start = NEWEST - (age + 1) * 1_800_000
         at = start
         title = " ".join(self.vocabulary.draw(chance, 5)).capitalize()
         left, place = parts, 0
         while left:
             user = place % 5 == 0
             size = 1 if user else min(left, chance.choice((1, 2, 3, 4, 6, 12)))
-            message = f"msg_{number:06x}{place:06x}search00000000"
+            message = f"msg_{0xFFFFFF - age:06x}{place:06x}search00000000"
             role = "user" if user else "assistant"
             self.messages.append((message, session, role, "{}", at, at))
             for index in range(size):
                 data = self._part(workspace, user=user)
                 state = data.get("state") if "toolCallId" in data else None
                 self.rows.append((
-                    f"prt_{self._made:012x}search00000000", message, session, index, data["type"],
+                    f"prt_{self._place:012x}search00000000", message, session, index, data["type"],
                     orjson.dumps(data).decode(), data.get("toolCallId"), state, at, at,
                 ))  # fmt: skip
-                self._made += 1
+                self._place += 1
                 at += chance.randint(500, 20_000)
             left -= size
             place += 1
-        agent = ("claude-code", "codex", "opencode", "gemini")[number % 4]
-        told = {"title": title, "source": {"kind": agent, "id": f"{number:x}"}}
-        archived = at if number % 10 == 9 else None
+        agent = ("claude-code", "codex", "opencode", "gemini")[age % 4]
+        told = {"title": title, "source": {"kind": agent, "id": f"{age:x}"}}
+        archived = at if age % 10 == 9 else None
         self.sessions.append((
             session, agent, workspace.root, '{"provider_id":"any","model_id":"sonnet"}',
             orjson.dumps(told).decode(), start, at, archived,
@@ -188,7 +196,7 @@ class Writer:
         if kind < 0.45:
             text = self._prose(names, path, chance.randint(20, 150))
             return {"type": "reasoning", "text": text, "state": "done"}
-        call = f"call_{self._made:x}"
+        call = f"call_{self._place:x}"
         full = f"{workspace.root}/{path}"
         base = {"toolCallId": call, "state": "output-available"}
         if kind < 0.7:
@@ -205,9 +213,9 @@ class Writer:
                 "output": f"The file {full} has been updated."}  # fmt: skip
 
     def _planted(self, text: str) -> str:
-        if self._made % RARE_EVERY == 17:
+        if self._place % RARE_EVERY == 17:
             return f"{text} {RARE_WORD}"
-        if self._made % PLANTED_EVERY < 2:
+        if self._place % PLANTED_EVERY < 2:
             return f"{text}\n{PLANTED}(value)"
         return text
 

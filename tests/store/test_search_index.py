@@ -21,7 +21,7 @@ import zstandard
 from store.engine import sidecar_keeper
 from store.engine.database import Database, in_transaction
 from store.search.index import __main__ as keeping
-from store.search.index import sidecar
+from store.search.index import blocks, building, sidecar
 from store.search.index.building import Indexer
 from store.search.index.checking import check
 from store.search.index.forgetting import forget as forget_in_index
@@ -705,6 +705,34 @@ def test_the_bitmaps_of_all_blocks_are_counted_once_for_each_state_of_the_file(
                 (session, added))
         build(talk.db.path).close()
         statements.clear()
+
+
+def test_full_blocks_are_not_read_for_a_text_that_they_lack(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "FULL", 2)
+    monkeypatch.setattr(building, "CAPACITY", 2)
+    session = talk.session("")
+    messages = add_many(talk, session, *(f"words {'even' if n % 2 else 'odd'}" for n in range(39)))
+    messages.append(*add_many(talk, session, "words zanzibar"))
+    index = build(talk.db.path)
+    statements: list[str] = []
+    assert index._connection is not None
+    index._connection.set_trace_callback(statements.append)
+
+    def lists_read() -> int:
+        read = sum("FROM posting" in each for each in statements)
+        statements.clear()
+        return read
+
+    assert found(index, "absent") == [] and lists_read() <= 1
+    assert found(index, "zanzibar") == messages[-1:] and lists_read() <= 2
+    assert found(index, "words", "zanzibar") == messages[-1:] and lists_read() <= 4
+    assert sorted(found(index, "odd")) == sorted(messages[:-1:2])
+    first = next(index.candidates(["words"]))
+    assert first.message_id == messages[-1]
+    assert check(talk.db.path) == []
+    index.close()
 
 
 def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:

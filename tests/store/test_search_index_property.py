@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from store.engine.database import in_transaction
 from store.errors import Refused
-from store.search.index import blocks
+from store.search.index import blocks, term_blocks
 from store.search.index.building import Indexer
 from store.search.index.checking import check
 from store.search.index.reading import open_index
@@ -37,7 +37,9 @@ class IndexedStore(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.talk = Talk(make_store(Path(self.folder.name) / "store.db", form))
         self.path = self.talk.db.path
-        self.merged_at, blocks.MERGED_AT = blocks.MERGED_AT, 2 if small else 8
+        self.limits = blocks.MERGED_AT, blocks.FULL, term_blocks.ADDED_AT
+        if small:
+            blocks.MERGED_AT, blocks.FULL, term_blocks.ADDED_AT = 2, 3, 1
         self.indexer = Indexer(self.path)
 
     def teardown(self) -> None:
@@ -45,7 +47,7 @@ class IndexedStore(RuleBasedStateMachine):
             self.catch_up()
             self.indexer.close()
             self.talk.db.close()
-            blocks.MERGED_AT = self.merged_at
+            blocks.MERGED_AT, blocks.FULL, term_blocks.ADDED_AT = self.limits
             self.folder.cleanup()
 
     @property

@@ -26,6 +26,7 @@ from store.search.index.postings import (
     places_of,
 )
 from store.search.index.sidecar import message_key
+from store.search.index.term_blocks import take_out
 from store.search.index.terms import term_of
 
 MERGED_AT = 8
@@ -202,6 +203,7 @@ def _set_alive(connection: sqlite3.Connection, block: int, gone: Sequence[int]) 
 
 def drop_block(connection: sqlite3.Connection, block: int) -> None:
     """Remove a block with all its documents."""
+    take_out(connection, block)
     for table in ("posting", "message", "dead"):
         connection.execute(f"DELETE FROM {table} WHERE block = ?", (block,))
     connection.execute("DELETE FROM block WHERE number = ?", (block,))
@@ -268,6 +270,7 @@ def _clear(connection: sqlite3.Connection, block: int, gone: list[int]) -> None:
                 removed.append((block, term))
             else:
                 changed.append((kept, block, term))
+    take_out(connection, block, [term for _, term in removed])
     connection.executemany("DELETE FROM posting WHERE block = ? AND term = ?", removed)
     connection.executemany("UPDATE posting SET body = ? WHERE block = ? AND term = ?", changed)
 

@@ -21,7 +21,7 @@ from store.engine import changes
 from store.engine.changes import Moved
 from store.engine.sidecar_follower import HOT_SESSIONS, SidecarFollower
 from store.engine.values import text
-from store.search.index import blocks, sidecar
+from store.search.index import blocks, sidecar, term_blocks
 from store.search.index.blocks import NewBlock
 from store.search.index.documents import (
     TITLE,
@@ -251,8 +251,9 @@ class Indexer(SidecarFollower):
                 self._unlogged = self._rarely_unlogged = False
                 self._walk = self._new_walk(NOTHING)
             if self._walk is not None and now >= self._walk.resumes_s:
+                building = self._walk.building
                 self._advance(self._walk)
-                return self._walk is not None and self._walk.building
+                return building  # Its blocks may be merged next.
             return self._merge()
         except _Overtaken:
             return True
@@ -367,6 +368,8 @@ class Indexer(SidecarFollower):
         generation = number_of(self.file, "generation")
         chosen = [] if generation == self._merged else blocks.blocks_to_merge(self.file)
         if not chosen:
+            if generation != self._merged and self._give_slots(generation):
+                return True
             self._merged = generation
             if self._clear_replaced(generation):
                 return True
@@ -376,6 +379,16 @@ class Indexer(SidecarFollower):
         with sidecar.transaction(self.file):
             self.refuse_if_overtaken(generation)
             blocks.write_merged(self.file, done)
+        return True
+
+    def _give_slots(self, generation: int) -> bool:
+        """Note the terms of full blocks where all blocks are looked up at once, if that is due."""
+        done = term_blocks.added(self.file, blocks.FULL)
+        if done is None:
+            return False
+        with sidecar.transaction(self.file):
+            self.refuse_if_overtaken(generation)
+            term_blocks.write_added(self.file, done)
         return True
 
     def _clear_replaced(self, generation: int) -> bool:

@@ -52,6 +52,7 @@ def _differences(database: Database, index: sqlite3.Connection) -> Iterator[str]
         entries[session, message] = (place[0], place[1], place[2], place[3])
     sums, strays = _sums(index)
     yield from strays
+    yield from _wrong_slots(index)
     for rowid in newest_first(database, sidecar.NOTHING):
         message_key = at_rowid(database, rowid)
         if message_key is None:
@@ -110,3 +111,19 @@ def _sums(index: sqlite3.Connection) -> tuple[dict[tuple[int, int], Sum], list[s
     if left:
         strays.append(f"{left} lists belong to no block")
     return sums, strays
+
+
+def _wrong_slots(index: sqlite3.Connection) -> Iterator[str]:
+    """Yield a sentence for each term that is not noted for the full blocks that have it."""
+    noted = {
+        term: set(places_of(int.from_bytes(slots, "little")))
+        for term, slots in index.execute("SELECT term, slots FROM term_blocks")
+    }
+    expected: dict[bytes, set[int]] = {}
+    for term, slot in index.execute(
+        "SELECT term, slot FROM block JOIN posting ON block = number WHERE slot IS NOT NULL"
+    ):
+        expected.setdefault(term, set()).add(slot)
+    for term in sorted(noted.keys() | expected.keys()):
+        if noted.get(term) != expected.get(term):
+            yield f"the full blocks with the term {term!r} are not those that are noted"

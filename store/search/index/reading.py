@@ -27,6 +27,7 @@ from store.search.index.sidecar import (
     IndexUnusable,
     number_of,
 )
+from store.search.index.term_blocks import slots_with
 from store.search.index.terms import Needle, needle_of
 from store.system.paths import real_path
 
@@ -72,6 +73,9 @@ class Coverage:
     whole: bool
 
 
+_Listed = tuple[int, int, int, int]
+
+
 class _Blocks(NamedTuple):
     """The blocks of an index in one state of its file.
 
@@ -79,11 +83,15 @@ class _Blocks(NamedTuple):
         version: ``PRAGMA data_version`` of the connection.
         messages: How many messages they hold that are current.
         listed: ``(number, size, newest, oldest)`` of each, the newest first.
+        by_slot: Those that have a slot (see ``term_blocks``).
+        loose: Those that have none.
     """
 
     version: int
     messages: int
-    listed: list[tuple[int, int, int, int]]
+    listed: list[_Listed]
+    by_slot: dict[int, _Listed]
+    loose: list[_Listed]
 
 
 class Index:
@@ -183,13 +191,17 @@ class Index:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         if self._known is None or self._known.version != version:
             rows = connection.execute(
-                "SELECT number, size, newest, oldest, alive, heads FROM block ORDER BY newest DESC"
+                "SELECT number, size, newest, oldest, slot, alive, heads FROM block"
+                " ORDER BY newest DESC"
             ).fetchall()
             messages = sum(
                 (int.from_bytes(alive, "little") & int.from_bytes(heads, "little")).bit_count()
                 for *_, alive, heads in rows
             )
-            self._known = _Blocks(version, messages, [row[:4] for row in rows])
+            self._known = _Blocks(
+                version, messages, [row[:4] for row in rows],
+                {row[4]: row[:4] for row in rows if row[4] is not None},
+                [row[:4] for row in rows if row[4] is None])
         return self._known
 
     def changed(self, database: Database) -> list[str]:
@@ -294,31 +306,32 @@ class _Block(NamedTuple):
     number: int
     size: int
     newest: int
-    alive: int
-    heads: int
 
-    def matching(self, needles: Sequence[_Wanted]) -> tuple[int, int]:
+    def matching(self, needles: Sequence[Needle]) -> tuple[int, int]:
         """Return the messages that may hold all texts, by their first documents.
 
         Returns:
             Those, and the documents that may hold one of the texts.
         """
-        alive, heads = self.alive, self.heads & self.alive
-        if not needles:
-            return heads, alive
-        found, anywhere = -1, 0
-        single = heads == alive
+        holding = []
         for needle in needles:
-            documents = self._with(needle) & alive
-            anywhere |= documents
-            found &= documents if single else self._heads_of(documents)
-            if not found:
+            holding.append(self._with(needle))
+            if not holding[-1]:
                 return 0, 0
-        return found, anywhere
+        stored = self.connection.execute(
+            "SELECT alive, heads FROM block WHERE number = ?", (self.number,)).fetchone()
+        alive, heads = (int.from_bytes(each, "little") for each in stored)
+        single = heads & alive == alive
+        found, anywhere = -1, 0
+        for documents in holding:
+            current = documents & alive
+            anywhere |= current
+            found &= current if single else _heads_of(current, heads)
+        return (found, anywhere) if needles else (heads & alive, alive)
 
-    def _with(self, wanted: _Wanted) -> int:
+    def _with(self, needle: Needle) -> int:
         """Return the documents that may hold a text."""
-        read, needle = self.connection.execute, wanted.needle
+        read = self.connection.execute
         if needle.prefix:
             rows = read(
                 "SELECT body FROM posting WHERE block = ? AND term >= ? AND term < ?",
@@ -329,29 +342,21 @@ class _Block(NamedTuple):
                 found |= decoded(body, self.size)
             return found
         marks = ",".join("?" * len(needle.terms))
-        bodies: dict[bytes, Body] = dict(read(
-            f"SELECT term, body FROM posting WHERE block = ? AND term IN ({marks})",
+        bodies: list[Body] = [body for (body,) in read(
+            f"SELECT body FROM posting WHERE block = ? AND term IN ({marks})",
             (self.number, *needle.terms),
-        ).fetchall())  # fmt: skip
+        )]  # fmt: skip
         if len(bodies) < len(needle.terms):
-            wanted.skip(self.connection, next(one for one in needle.terms if one not in bodies))
             return 0
         found = -1
         # The rarest first: most blocks have no document with the first two or three terms.
-        for body in sorted(bodies.values(), key=_length):
+        for body in sorted(bodies, key=_length):
             found &= decoded(body, self.size)
             if not found:
                 break
         return found
 
-    def _heads_of(self, documents: int) -> int:
-        """Return the first documents of the messages of some documents."""
-        found = documents & self.heads
-        for place in places_of(documents & ~self.heads):
-            found |= 1 << (self.heads & ((1 << place) - 1)).bit_length() - 1
-        return found
-
-    def candidates(self, needles: Sequence[_Wanted], newest: int) -> Iterator[Candidate]:
+    def candidates(self, needles: Sequence[Needle], newest: int) -> Iterator[Candidate]:
         """Yield the messages that may hold all texts, the newest first."""
         found, anywhere = self.matching(needles)
         places = places_of(found)
@@ -378,34 +383,25 @@ class _Block(NamedTuple):
                 yield Candidate(session, None if message == TITLE else message, created_at, parts)
 
 
+def _heads_of(documents: int, heads: int) -> int:
+    """Return the first documents of the messages of some documents.
+
+    Args:
+        documents: The documents.
+        heads: The first documents of all messages of the block.
+    """
+    found = documents & heads
+    for place in places_of(documents & ~heads):
+        found |= 1 << (heads & ((1 << place) - 1)).bit_length() - 1
+    return found
+
+
 def _length(body: Body) -> int:
     return 0 if isinstance(body, int) else len(body)
 
 
-class _Wanted:
-    """A text that is searched for, with the blocks that are known not to hold it.
-
-    A term that one block lacks is mostly rare, and one statement tells which others lack it, too:
-    a tenth of what it takes to ask each block for all terms.
-    """
-
-    def __init__(self, needle: Needle) -> None:
-        self.needle = needle
-        self.lacking: set[int] = set()
-        self._asked: set[bytes] = set()
-
-    def skip(self, connection: sqlite3.Connection, term: bytes) -> None:
-        """Note which blocks lack a term of it."""
-        if term not in self._asked:
-            self._asked.add(term)
-            self.lacking.update(number for (number,) in connection.execute(
-                "SELECT number FROM block WHERE NOT EXISTS"
-                " (SELECT 1 FROM posting WHERE block = number AND term = ?)", (term,)
-            ))  # fmt: skip
-
-
 def _blocks(
-    connection: sqlite3.Connection, blocks: _Blocks, newest: int, needles: Sequence[_Wanted]
+    connection: sqlite3.Connection, blocks: _Blocks, newest: int, needles: Sequence[Needle]
 ) -> Iterator[_Block]:
     """Yield the blocks that may have some texts, the newest first.
 
@@ -413,22 +409,21 @@ def _blocks(
         connection: To the index.
         blocks: All of them.
         newest: Blocks of later messages alone are left out.
-        needles: The texts; what is learned of them while blocks are read counts at once.
+        needles: The texts.
     """
-    for number, size, latest, oldest in blocks.listed:
-        if oldest > newest or any(number in needle.lacking for needle in needles):
-            continue
-        alive, heads = connection.execute(
-            "SELECT alive, heads FROM block WHERE number = ?", (number,)
-        ).fetchone()
-        yield _Block(connection, number, size, latest, int.from_bytes(alive, "little"),
-                     int.from_bytes(heads, "little"))  # fmt: skip
+    listed = blocks.listed
+    if needles and blocks.by_slot:
+        found = slots_with(connection, needles)
+        listed = [blocks.by_slot[slot] for slot in places_of(found)] + blocks.loose
+        listed.sort(key=lambda block: -block[2])
+    for number, size, latest, oldest in listed:
+        if oldest <= newest:
+            yield _Block(connection, number, size, latest)
 
 
-def _needles(texts: Sequence[str]) -> list[_Wanted]:
+def _needles(texts: Sequence[str]) -> list[Needle]:
     return [
-        _Wanted(needle)
-        for each in dict.fromkeys(texts) if (needle := needle_of(each)) is not None
+        needle for each in dict.fromkeys(texts) if (needle := needle_of(each)) is not None
     ]
 
 

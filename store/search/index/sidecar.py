@@ -1,8 +1,10 @@
 """The index file of a store: its place, tables and format.
 
 ``block``: documents that were indexed together; ``alive`` is a bitmap of the documents that
-are current, ``heads`` of the first document of each message (see ``postings``).
+are current, ``heads`` of the first document of each message (see ``postings``). A full one
+has a ``slot``.
 ``posting``: by block and term, the documents with the term.
+``term_blocks``: by term, the blocks with a slot that have it, as a bitmap of their slots.
 ``message``: what is indexed. A message has one document or, where it is long, several in a
 row, from ``place`` on; ``ranges_json`` then has the first and last part index of each.
 ``fingerprint`` tells whether the rows still are what was indexed.
@@ -50,7 +52,8 @@ CREATE TABLE block (
     newest INTEGER NOT NULL,
     oldest INTEGER NOT NULL,
     alive  BLOB NOT NULL,
-    heads  BLOB NOT NULL
+    heads  BLOB NOT NULL,
+    slot   INTEGER UNIQUE
 );
 CREATE TABLE posting (
     block INTEGER NOT NULL,
@@ -58,6 +61,7 @@ CREATE TABLE posting (
     body  BLOB NOT NULL,
     PRIMARY KEY (block, term)
 ) WITHOUT ROWID;
+CREATE TABLE term_blocks (term BLOB PRIMARY KEY, slots BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE message (
     block       INTEGER NOT NULL,
     place       INTEGER NOT NULL,
@@ -87,8 +91,9 @@ class IndexUnusable(StoreError):
 
 
 INDEX = Sidecar(
-    ".search", f"3 {TERMS_VERSION}", _TABLES,
-    ("about", "session", "block", "posting", "message", "dead"), "search index", IndexUnusable,
+    ".search", f"4 {TERMS_VERSION}", _TABLES,
+    ("about", "session", "block", "posting", "term_blocks", "message", "dead"), "search index",
+    IndexUnusable,
 )  # fmt: skip
 index_path = INDEX.path
 open_for_writing = INDEX.open_for_writing

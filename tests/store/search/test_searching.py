@@ -15,7 +15,7 @@ from store.engine.database import Database, open_database
 from store.language.query import parse
 from store.search import running
 from store.search.hits import Hit, Update
-from store.search.index import building
+from store.search.index import blocks, building
 from store.search.index.building import Indexer
 from store.search.index.reading import Index, open_index
 from store.search.running import Request, Run, sessions_with_hits
@@ -24,19 +24,25 @@ from tests.store.search import naive
 from tests.store.search.naive import WORDS, Asked
 
 SEEDS = [seed if seed < 4 else pytest.param(seed, marks=pytest.mark.long) for seed in range(8)]
+SEED_OF: dict[Path, int] = {}
 FILES_ASKED = ("worker.py", "src", "/w/src/sync/worker.py", "retry_loop", "w/src", "uberlange", "w")
 
 
 @pytest.fixture(scope="module", params=SEEDS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("search") / "store.db"
+    SEED_OF[path] = request.param
     return naive.fill(path, request.param)
 
 
 @pytest.fixture(scope="module")
 def indexed(store: Path) -> Iterator[Index]:
-    """The index of the store, complete."""
-    yield from built(store)
+    """The index of the store, complete; of every other store in many blocks, most of them full."""
+    with pytest.MonkeyPatch.context() as patch:
+        if SEED_OF[store] % 2:
+            patch.setattr(building, "CAPACITY", 3)
+            patch.setattr(blocks, "FULL", 2)
+        yield from built(store)
 
 
 def built(store: Path, steps: int = 10_000) -> Iterator[Index]:
