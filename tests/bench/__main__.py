@@ -15,7 +15,7 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from tests.bench import (
 )
 from tests.bench.report import Line, table
 
-Bench = Callable[[bool], list[Line]]
+Bench = Callable[[bool], Iterable[Line]]
 BENCHES: dict[str, Bench] = {
     "start": browse_bench.start,
     "list": browse_bench.list_key,
@@ -70,10 +70,10 @@ def run(names: list[str], quick: bool) -> tuple[list[Line], list[str]]:
     for name in names:
         started = time.monotonic()
         try:
-            found = BENCHES[name](quick)
-            lines += found
-            for line in found:
-                print("  ".join(cell for cell in line.cells() if cell), file=sys.stderr)
+            for line in BENCHES[name](quick):
+                lines.append(line)
+                cells = "  ".join(cell for cell in line.cells() if cell)
+                print(cells, file=sys.stderr, flush=True)
         except Exception:
             traceback.print_exc()
             failed.append(name)

@@ -10,7 +10,7 @@ import contextlib
 import statistics
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.bench.long_session import SMALL_PARTS, first_words, last_words, long_
 from tests.bench.many_sessions import active, list_store, shown_number, title_start
 from tests.bench.report import Limits, Line, p95
 from tests.bench.screen import PageWatch
+from tests.bench.talks import Talk, long_talk
 from tests.bench.terminal import PATIENCE_S, Terminal, clean_environment
 
 SPOKEN = "What the assistant said"
@@ -28,6 +29,8 @@ KEY_PAUSE_S = 0.03
 KEYS_A_SECOND = 60
 REST_S = 0.4
 LEFT_AFTER_S = 1.5
+PAGES_OF_SHORT = 6
+"""After so many pages one goes back to the top of a session of ``SMALL_PARTS``."""
 SETTLING_S, RESTING = 1.0, 0.04
 """How long an app is watched, and the share of a processor that it takes at rest."""
 MEGABYTE = 1_000_000
@@ -215,7 +218,8 @@ def held_keys(quick: bool) -> list[Line]:
     ):
         with app.running(store, ready) as terminal:
             if pane == "transcript":
-                _open_long(terminal, parts)
+                open_talk(terminal, long_talk(parts))
+                _to_top(terminal, parts)
             pressed = terminal.send(key)
             for _ in range(1, held):
                 terminal.rest(max(0.0, pressed + 1 / KEYS_A_SECOND - time.perf_counter()))
@@ -243,6 +247,46 @@ def open_session(quick: bool) -> list[Line]:
             {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long))},
         )
     ]  # fmt: skip
+
+
+def open_times_in(
+    talks: Mapping[int, Talk], rounds: int
+) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
+    """Open the first session of stores that are shown side by side, in turn.
+
+    Args:
+        talks: The sessions, by what is compared.
+        rounds: How often each is opened, after once that is not counted.
+
+    Returns:
+        The seconds of each Enter, and its CPU seconds, by size.
+    """
+    found: dict[int, list[float]] = {size: [] for size in talks}
+    spent: dict[int, list[float]] = {size: [] for size in talks}
+    with contextlib.ExitStack() as stack:
+        shown = [
+            (size, stack.enter_context(app.running(talk.store, last_words(SMALL_PARTS))))
+            for size, talk in talks.items()
+        ]
+        for _, terminal in shown:
+            settle(terminal)
+        for number in range(-1, rounds):
+            first = number % len(shown)
+            for size, terminal in shown[first:] + shown[:first]:
+                for key in (app.TO_LIST, app.DOWN):
+                    terminal.send(key)
+                    terminal.rest(REST_S)
+                terminal.send(app.UP)
+                terminal.until(f"{SMALL_PARTS} parts".encode())
+                before = exact_cpu_seconds(terminal.process.pid)
+                pressed = terminal.send(app.ENTER)
+                took = terminal.until(last_words(SMALL_PARTS).encode(), frame=True) - pressed
+                cpu = exact_cpu_seconds(terminal.process.pid) - before
+                terminal.rest(REST_S)
+                if number >= 0:
+                    found[size].append(took)
+                    spent[size].append(cpu)
+    return found, spent
 
 
 def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
@@ -274,25 +318,25 @@ def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
 
 
 def page_times(
-    sizes: Sequence[int], paged: int
+    talks: Mapping[int, Talk], paged: int
 ) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
-    """Page down from the start of long sessions that are open side by side, in turn.
+    """Page down from the start of sessions that are open side by side, in turn.
 
     Args:
-        sizes: How many parts each has.
+        talks: The sessions, by what is compared.
         paged: How many pages of each.
 
     Returns:
         The seconds of each page, and its CPU seconds, by size.
     """
-    found: dict[int, list[float]] = {size: [] for size in sizes}
-    spent: dict[int, list[float]] = {size: [] for size in sizes}
-    stores = [with_sidecars(long_store(size)) for size in sizes]
+    found: dict[int, list[float]] = {size: [] for size in talks}
+    spent: dict[int, list[float]] = {size: [] for size in talks}
     with contextlib.ExitStack() as stack:
         shown = []
-        for size, store in zip(sizes, stores, strict=True):
-            terminal = stack.enter_context(app.running(store, last_words(SMALL_PARTS)))
-            _open_long(terminal, size)
+        for size, talk in talks.items():
+            terminal = stack.enter_context(app.running(talk.store, last_words(SMALL_PARTS)))
+            open_talk(terminal, talk)
+            _to_top(terminal, talk.parts)
             shown.append((size, terminal, PageWatch(terminal)))
         for number in range(paged):
             first = number % len(shown)
@@ -301,16 +345,19 @@ def page_times(
                 found[size].append(watch.turn(app.PAGE_DOWN))
                 spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(KEY_PAUSE_S)
+                if talks[size].parts <= SMALL_PARTS and number % PAGES_OF_SHORT == 0:
+                    _to_top(terminal, SMALL_PARTS)
     return found, spent
 
 
-def _open_long(terminal: Terminal, parts: int) -> None:
-    terminal.send(app.DOWN)
-    terminal.until(f"{parts} parts".encode())
+def open_talk(terminal: Terminal, talk: Talk) -> None:
+    """Open a session from the list, at its end, and wait until the app rests."""
+    if talk.above:
+        terminal.send(app.DOWN * talk.above)
+        terminal.until(f"{talk.parts} parts".encode())
     terminal.send(app.ENTER)
-    terminal.until(last_words(parts).encode())
+    terminal.until(last_words(talk.parts).encode())
     settle(terminal)
-    _to_top(terminal, parts)
 
 
 def settle(terminal: Terminal) -> None:
@@ -328,7 +375,8 @@ def pages(quick: bool) -> list[Line]:
     parts = _count(quick, 100_000, 2_000)
     paged, jumps = _count(quick, 500, 20), _count(quick, 40, 3)
     with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
-        _open_long(terminal, parts)
+        open_talk(terminal, long_talk(parts))
+        _to_top(terminal, parts)
         watch = PageWatch(terminal)
         times, spent = [], []
         for _ in range(paged):

@@ -14,13 +14,12 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
-from tests.bench.browse_bench import cpu_seconds, settle
-from tests.bench.kept import with_sidecars
+from tests.bench.browse_bench import cpu_seconds, open_talk, settle
 from tests.bench.long_session import (
     LAST_MESSAGE,
     PARTS_PER_MESSAGE,
@@ -30,6 +29,7 @@ from tests.bench.long_session import (
     long_store,
 )
 from tests.bench.report import Limits, Line, p95
+from tests.bench.talks import NOTED, Talk
 from tests.bench.terminal import Terminal
 
 POLL_MS = 50
@@ -48,10 +48,10 @@ def live(quick: bool) -> list[Line]:
     parts = 2_000 if quick else 100_000
     lines: list[Line] = []
     for own in (True, False):
-        with _opened(parts, own=own) as (connection, terminal):
+        with _opened(parts, own=own) as (talk, connection, terminal):
             if own:
                 lines.append(_idle(terminal, 2 if quick else 20))
-            times = _watch(connection, terminal, 4 if quick else 60, own=own)
+            times = _watch(connection, terminal, 4 if quick else 60, talk, own=own)
         lines.append(
             Line(
                 "live", f"commit to screen, {parts:,} parts, {_KIND[own]}, p95",
@@ -62,52 +62,46 @@ def live(quick: bool) -> list[Line]:
     return lines
 
 
-def commit_times(sizes: Sequence[int], commits: int) -> dict[int, list[float]]:
-    """Add parts to long sessions that are open side by side, in turn.
-
-    They are added to the kept stores, whose search index is whole, and taken out again.
+def commit_times(talks: Mapping[int, Talk], commits: int) -> dict[int, list[float]]:
+    """Add parts to sessions that are open side by side, in turn, and take them out again.
 
     Args:
-        sizes: How many parts each session has.
+        talks: The sessions, by what is compared, in stores whose search index is whole.
         commits: How many parts are added to each.
 
     Returns:
         The seconds of each commit to its text on the screen, by size.
     """
-    found: dict[int, list[float]] = {size: [] for size in sizes}
-    stores = [with_sidecars(long_store(size)) for size in sizes]
+    found: dict[int, list[float]] = {size: [] for size in talks}
     with contextlib.ExitStack() as stack:
         shown = [
-            (size, *stack.enter_context(_watched(store, size)))
-            for size, store in zip(sizes, stores, strict=True)
+            (size, talk, *stack.enter_context(_watched(talk))) for size, talk in talks.items()
         ]
         chance = random.Random(11)
-        for _, writer, terminal in shown:
-            stack.callback(_take_out, writer)
-            _seen(writer, terminal, chance, 0, own=True)
+        for _, talk, writer, terminal in shown:
+            stack.callback(_take_out, writer, talk)
+            _seen(writer, terminal, chance, 0, talk, own=True)
             terminal.rest(COUNT_AFTER_S)
             settle(terminal)
         for number in range(1, commits + 1):
             first = number % len(shown)
-            for size, writer, terminal in shown[first:] + shown[:first]:
-                found[size].append(_seen(writer, terminal, chance, number, own=True))
+            for size, talk, writer, terminal in shown[first:] + shown[:first]:
+                found[size].append(_seen(writer, terminal, chance, number, talk, own=True))
     return found
 
 
-def _take_out(writer: sqlite3.Connection) -> None:
+def _take_out(writer: sqlite3.Connection, talk: Talk) -> None:
     """Remove the parts that were added to a session."""
-    now = time.time_ns() // 1_000_000
     writer.execute(_REMOVE)
-    writer.execute(_CHANGED, (SESSION, LAST_MESSAGE, now))
+    writer.execute(NOTED, (talk.session, talk.message, time.time_ns() // 1_000_000))
 
 
 _REMOVE = "DELETE FROM chat_parts WHERE id >= 'prt_live' AND id < 'prt_livf'"
-_CHANGED = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 _KIND = {True: "our store", False: "a host's file"}
 
 
 @contextlib.contextmanager
-def _opened(parts: int, *, own: bool) -> Iterator[tuple[sqlite3.Connection, Terminal]]:
+def _opened(parts: int, *, own: bool) -> Iterator[tuple[Talk, sqlite3.Connection, Terminal]]:
     kept = long_store(parts)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(dir=kept.parent))
@@ -115,22 +109,20 @@ def _opened(parts: int, *, own: bool) -> Iterator[tuple[sqlite3.Connection, Term
         shutil.copyfile(kept, store)
         if not own:
             _take_away_what_is_ours(store)
-        yield stack.enter_context(_watched(store, parts))
+        talk = Talk(store, parts, SESSION, LAST_MESSAGE, 1)
+        yield talk, *stack.enter_context(_watched(talk))
 
 
 @contextlib.contextmanager
-def _watched(store: Path, parts: int) -> Iterator[tuple[sqlite3.Connection, Terminal]]:
-    """Give a connection that writes to a store, and the browser with its long session open."""
-    with contextlib.closing(sqlite3.connect(store, isolation_level=None, timeout=5)) as writer:
+def _watched(talk: Talk) -> Iterator[tuple[sqlite3.Connection, Terminal]]:
+    """Give a connection that writes to a store, and the browser with a session of it open."""
+    opened = sqlite3.connect(talk.store, isolation_level=None, timeout=5)
+    with contextlib.closing(opened) as writer:
         writer.execute("PRAGMA synchronous = NORMAL")
-        writer.execute("UPDATE chat_sessions SET agent = agent")
+        writer.execute("UPDATE chat_sessions SET agent = agent WHERE id = ?", (talk.session,))
         writer.execute(_REMOVE)  # What a run that was killed has left.
-        with app.running(store, last_words(SMALL_PARTS), poll_ms=POLL_MS) as terminal:
-            terminal.send(app.DOWN)
-            terminal.until(f"{parts} parts".encode())
-            terminal.send(app.ENTER)
-            terminal.until(last_words(parts).encode())
-            settle(terminal)
+        with app.running(talk.store, last_words(SMALL_PARTS), poll_ms=POLL_MS) as terminal:
+            open_talk(terminal, talk)
             yield writer, terminal
 
 
@@ -160,15 +152,17 @@ def _idle(terminal: Terminal, seconds: int) -> Line:
 
 
 def _watch(
-    connection: sqlite3.Connection, terminal: Terminal, commits: int, *, own: bool
+    connection: sqlite3.Connection, terminal: Terminal, commits: int, talk: Talk, *, own: bool
 ) -> list[float]:
     chance = random.Random(11)
-    return [_seen(connection, terminal, chance, number, own=own) for number in range(commits)]
+    return [
+        _seen(connection, terminal, chance, number, talk, own=own) for number in range(commits)
+    ]
 
 
 def _seen(
-    connection: sqlite3.Connection, terminal: Terminal, chance: random.Random, number: int, *,
-    own: bool,
+    connection: sqlite3.Connection, terminal: Terminal, chance: random.Random, number: int,
+    talk: Talk, *, own: bool,
 ) -> float:
     """Add a part after a random time; return the seconds to its text on the screen.
 
@@ -177,27 +171,30 @@ def _seen(
         terminal: Shows the session.
         chance: Says how long to wait.
         number: Of the part.
+        talk: The session.
         own: Whether the store is a library of ours.
     """
     terminal.rest(chance.uniform(*GAP_S))
     terminal.send(b"")
     words = f"Live-{number:04d}"
-    committed = _commit(connection, number, words, own=own)
+    committed = _commit(connection, number, words, talk, own=own)
     return terminal.until(words.encode(), frame=True) - committed
 
 
-def _commit(connection: sqlite3.Connection, number: int, words: str, *, own: bool) -> float:
+def _commit(
+    connection: sqlite3.Connection, number: int, words: str, talk: Talk, *, own: bool
+) -> float:
     now = time.time_ns() // 1_000_000
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, created_at,'
         " updated_at) VALUES (?, ?, ?, ?, 'text', ?, ?, ?)",
         (
-            f"prt_live{number:022d}", LAST_MESSAGE, SESSION, PARTS_PER_MESSAGE + number,
+            f"prt_live{number:022d}", talk.message, talk.session, PARTS_PER_MESSAGE + number,
             f'{{"type":"text","text":"{words} came in","state":"done"}}', now, now,
         ),
     )  # fmt: skip
     if own:
-        connection.execute(_CHANGED, (SESSION, LAST_MESSAGE, now))
+        connection.execute(NOTED, (talk.session, talk.message, now))
     connection.execute("COMMIT")
     return time.perf_counter()

@@ -7,6 +7,7 @@ hundred sources, and fifty sessions that grow at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import statistics
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -22,11 +24,21 @@ from pathlib import Path
 from store.language.query import parse
 from store.search.searching import Searcher
 from tests.bench import claude_corpus
-from tests.bench.browse_bench import cpu_seconds, key_times, open_times, page_times
+from tests.bench.browse_bench import (
+    cpu_seconds,
+    key_times,
+    open_times,
+    open_times_in,
+    page_times,
+)
+from tests.bench.kept import with_sidecars
 from tests.bench.live_bench import commit_times
+from tests.bench.long_session import SMALL_PARTS
+from tests.bench.many_sessions import list_store
 from tests.bench.report import Limits, Line
 from tests.bench.search_bench import PAGE, indexer
 from tests.bench.search_store import needles, search_store
+from tests.bench.talks import long_talk, short_talk, short_talk_in
 from tests.bench.terminal import Terminal, clean_environment
 
 WITHIN = Limits(ratio=1.2)
@@ -35,13 +47,26 @@ LINES_A_SECOND = 1
 _START = "import sys; from tui.__main__ import main; sys.exit(main())"
 
 
-def scale(quick: bool) -> list[Line]:
-    """Measure each thing at all of its sizes."""
-    return [
-        line
-        for measure in (_lists, _openings, _pages, _commits, _searches, _sources, _growing)
-        for line in measure(quick)
-    ]
+def scale(quick: bool) -> Iterator[Line]:
+    """Measure each thing at all of its sizes; yields the lines as they come.
+
+    Raises:
+        RuntimeError: Something could not be measured; all else was.
+    """
+    failed = []
+    for measure in (
+        _lists, _in_lists, _openings, _in_sessions, _searches, _sources, _growing
+    ):
+        started = time.monotonic()
+        try:
+            yield from measure(quick)
+        except Exception as error:
+            traceback.print_exc()
+            failed.append(f"{measure.__name__}: {error}")
+        print(f"scale {measure.__name__}: {time.monotonic() - started:.0f} s, load "
+              f"{os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)  # fmt: skip
+    if failed:
+        raise RuntimeError("; ".join(failed))
 
 
 def _compared(
@@ -73,9 +98,12 @@ def _medians_ms(seconds: Mapping[int, Sequence[float]]) -> dict[int, float]:
     return {size: statistics.median(times) * 1_000 for size, times in seconds.items()}
 
 
+def _sessions(quick: bool) -> tuple[int, ...]:
+    return (5_000, 1_000) if quick else (1_000_000, 100_000, 1_000)
+
+
 def _lists(quick: bool) -> list[Line]:
-    sizes = (5_000, 1_000) if quick else (1_000_000, 100_000, 1_000)
-    found, spent = key_times(sizes, 5 if quick else 100)
+    found, spent = key_times(_sessions(quick), 5 if quick else 100)
     return _compared("key down in the list", "ms", _medians_ms(found), of="sessions",
                      cpu_ms=_medians_ms(spent))
 
@@ -94,63 +122,92 @@ def _openings(quick: bool) -> list[Line]:
     ]
 
 
-def _pages(quick: bool) -> list[Line]:
-    paged, spent = page_times(_parts(quick), 5 if quick else 150)
-    return _compared("page down", "ms", _medians_ms(paged), of="parts",
-                     cpu_ms=_medians_ms(spent))
+def _in_sessions(quick: bool) -> Iterator[Line]:
+    """Page, and add to, sessions of many parts, beside one of a hundred."""
+    with short_talk() as short:
+        talks = {SMALL_PARTS: short} | {parts: long_talk(parts) for parts in _parts(quick)}
+        paged, spent = page_times(talks, 5 if quick else 100)
+        yield from _compared("page down", "ms", _medians_ms(paged), of="parts",
+                             cpu_ms=_medians_ms(spent))
+        came = commit_times(talks, 2 if quick else 20)
+        yield from _compared("commit to screen", "ms", _medians_ms(came), of="parts")
 
 
-def _commits(quick: bool) -> list[Line]:
-    came = commit_times(_parts(quick), 2 if quick else 25)
-    return _compared("commit to screen", "ms", _medians_ms(came), of="parts")
+def _in_lists(quick: bool) -> Iterator[Line]:
+    """Open a session of a hundred parts in stores of many sessions, page it, and add to it."""
+    with contextlib.ExitStack() as stack:
+        talks = {
+            size: stack.enter_context(short_talk_in(list_store(size)))
+            for size in reversed(_sessions(quick))
+        }
+        opened, spent = open_times_in(talks, 2 if quick else 15)
+        yield from _compared("Enter to the transcript", "ms", _medians_ms(opened), of="sessions",
+                             cpu_ms=_medians_ms(spent))
+        paged, spent = page_times(talks, 5 if quick else 60)
+        yield from _compared("page down", "ms", _medians_ms(paged), of="sessions",
+                             cpu_ms=_medians_ms(spent))
+        came = commit_times(talks, 2 if quick else 20)
+        yield from _compared("commit to screen", "ms", _medians_ms(came), of="sessions")
 
 
-def _searches(quick: bool) -> list[Line]:
-    sizes = (1_000, 5_000) if quick else (10_000, 100_000, 1_000_000)
-    stores = {parts: search_store(parts) for parts in sizes}
-    for store in stores.values():
+def _searches(quick: bool) -> Iterator[Line]:
+    sizes = (1_000, 5_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+    by_parts = {
+        parts: (search_store(parts), {kind: needles(parts)[kind] for kind in _KINDS})
+        for parts in sizes
+    }
+    by_sessions = {
+        size: (with_sidecars(list_store(size)), {"a common word": "assistant",
+                                                 "an absent word": "xylophagous"})
+        for size in reversed(_sessions(quick))
+    }  # fmt: skip
+    for store, _ in by_parts.values():
         subprocess.run(indexer(store, "--once"), check=True)
-    found, spent = asyncio.run(_first_hits(stores, 2 if quick else 20))
-    return [
-        line
-        for kind in _KINDS
-        for line in _compared(f"first hits of {kind}", "ms", _medians_ms(found[kind]), of="parts",
-                              cpu_ms=_medians_ms(spent[kind]))
-    ]
+    for of, stores in (("parts", by_parts), ("sessions", by_sessions)):
+        found, spent = asyncio.run(_first_hits(stores, 2 if quick else 30))
+        for kind in found:
+            yield from _compared(f"first hits of {kind}", "ms", _medians_ms(found[kind]), of=of,
+                                 cpu_ms=_medians_ms(spent[kind]))
 
 
-_KINDS = ("a common word", "an absent word")
-"""A rare word has more hits the larger the store is, and each is read from the rows."""
+_KINDS = ("a common word", "an absent word", "a common phrase")
+"""A rare word has more hits the larger the store is, and each is read from the rows. A store of
+1,000 parts has too few of the phrase for a page."""
 _ByKind = dict[str, dict[int, list[float]]]
 
 
-async def _first_hits(stores: Mapping[int, Path], rounds: int) -> tuple[_ByKind, _ByKind]:
+async def _first_hits(
+    stores: Mapping[int, tuple[Path, Mapping[str, str]]], rounds: int
+) -> tuple[_ByKind, _ByKind]:
     """Search in stores in turn, each round beginning with another.
 
     Args:
-        stores: By their number of parts.
+        stores: By their size, each with what is searched for, by its kind.
         rounds: How often, after one that is not counted.
 
     Returns:
-        The seconds to the first hits, or to the word that there are none, and the CPU seconds.
+        The seconds to the first hits, or to the word that there are none, and the CPU seconds;
+        without the kinds of which a store has less than a page.
     """
     searchers = [
-        (parts, await Searcher.open(store), needles(parts)) for parts, store in stores.items()
+        (size, await Searcher.open(store), words) for size, (store, words) in stores.items()
     ]
-    found: _ByKind = {kind: {parts: [] for parts in stores} for kind in _KINDS}
-    spent: _ByKind = {kind: {parts: [] for parts in stores} for kind in _KINDS}
+    found: _ByKind = {}
+    spent: _ByKind = {}
     for number in range(-1, rounds):
         first = number % len(searchers)
-        for parts, searcher, words in searchers[first:] + searchers[:first]:
-            for kind in _KINDS:
+        for size, searcher, words in searchers[first:] + searchers[:first]:
+            for kind, word in words.items():
                 started, before = time.perf_counter(), time.process_time()
-                query = parse(words[kind], now=int(time.time() * 1000), zone=None)
+                query = parse(word, now=int(time.time() * 1000), zone=None)
                 async for update in searcher.search(query, limit=PAGE, counting=False):
                     if update.ready:
                         break
-                if number >= 0:
-                    found[kind][parts].append(time.perf_counter() - started)
-                    spent[kind][parts].append(time.process_time() - before)
+                if number >= 0 and len(update.page.hits) in (0, PAGE):
+                    found.setdefault(kind, {}).setdefault(size, []).append(
+                        time.perf_counter() - started)
+                    spent.setdefault(kind, {}).setdefault(size, []).append(
+                        time.process_time() - before)
     for _, searcher, _ in searchers:
         await searcher.close()
     return found, spent

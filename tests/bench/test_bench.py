@@ -40,7 +40,7 @@ def _rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
     [
         (many_sessions, 400, (400, 2_400, 2_400)),
         (long_session, 400, (3, 10 + 100 + 25, 40 + 400 + 100)),
-        pytest.param(search_store, 900, (2, 207, 900), marks=pytest.mark.long),
+        pytest.param(search_store, 900, (3, 237, 900), marks=pytest.mark.long),
     ],
 )
 def test_a_store_is_the_same_each_time(
@@ -52,6 +52,16 @@ def test_a_store_is_the_same_each_time(
         made.append(_rows(tmp_path / name))
     assert made[0] == made[1]
     assert tuple(len(made[0][name]) for name in TABLES) == counts
+
+
+@pytest.mark.long
+def test_stores_of_all_sizes_have_the_same_newest_parts(tmp_path: Path) -> None:
+    newest = []
+    for size in (500, 900):
+        search_store.write(tmp_path / f"{size}.db", size)
+        parts = _rows(tmp_path / f"{size}.db")["chat_parts"]
+        newest.append(sorted(parts)[:400])
+    assert newest[0] == newest[1] and len(newest[0]) == 400
 
 
 @pytest.mark.parametrize("corpus", [corpora.CLAUDE, corpora.CODEX], ids=lambda each: each.kind)
