@@ -111,6 +111,32 @@ def db(tmp_path: Path) -> Database:
     return open_database(tmp_path / "store.db", create=True)
 
 
+@pytest.mark.parametrize("prompts_first", [True, False])
+def test_a_fork_has_the_prompts_of_a_thread_whose_file_is_gone(
+    prompts_first: bool, db: Database, tmp_path: Path
+) -> None:
+    gone, fork = codex_lines.thread_id(1), codex_lines.thread_id(2)
+    parent = codex_lines.Lines(gone, None)
+    parent.turn("one", "re one", "r1")
+    lines = codex_lines.Lines(fork, None, START + 9_000_000, forked_from_id=gone)
+    lines.lines += [{**line, "timestamp": codex_lines.iso(lines.at)} for line in parent.lines]
+    lines.at += 60_000
+    lines.turn("in the fork", "yes", "r2")
+    typed = [{"session_id": gone, "ts": START // 1000, "text": "one"},
+             {"session_id": fork, "ts": START // 1000 + 9060, "text": "in the fork"}]  # fmt: skip
+    root = tmp_path / "codex"
+    (root / "sessions").mkdir(parents=True)
+    steps = [lambda: lines.write(root), lambda: write(root / "history.jsonl", typed)]
+    for step in reversed(steps) if prompts_first else steps:
+        step()
+        sync(db, root, CodexSource)
+    assert titles(db) == ["in the fork"]
+    later = {"session_id": gone, "ts": START // 1000 + 1, "text": "after the fork"}
+    write(root / "history.jsonl", [*typed, later])
+    sync(db, root, CodexSource)
+    assert titles(db) == ["after the fork", "in the fork"]
+
+
 @pytest.mark.parametrize("keep_deleted", [True, False])
 @pytest.mark.parametrize("later", [-1000, 10_000_000])
 def test_the_file_takes_the_place_of_its_prompts(

@@ -59,6 +59,9 @@ _TAKEN = "typed:"
 They are not listed again when those sessions are gone: whoever forgets one wants its words gone.
 """
 
+_INHERITED = "inherited:"
+"""Begins the name of the fact which prompts of a session another one begins with."""
+
 
 @dataclass(frozen=True, slots=True)
 class TypedLine:
@@ -223,6 +226,26 @@ def _typed_at(line: TypedLine) -> int:
     return line.at
 
 
+def inherited_prompts(parent: str, draft: SessionDraft) -> list[Fact]:
+    """Return as a fact which prompts a session has from another one, whatever their times.
+
+    Args:
+        parent: The other one's id.
+        draft: The session.
+    """
+    texts = {
+        str(part.data.get("text"))
+        for message in draft.messages if message.role == "user" and message.inherited_from
+        for part in message.parts if part.type == "text"
+    }  # fmt: skip
+    names = sorted(map(_digest_of_text, texts))
+    return [Fact(_INHERITED + parent, draft.source_id, json.dumps(names))] if names else []
+
+
+def _digest_of_text(text: str) -> str:
+    return _digest(text.strip().encode("utf-8", "surrogatepass"))
+
+
 class PromptHistory:
     """The logs of an agent, each read again when it moved."""
 
@@ -322,7 +345,15 @@ class PromptHistory:
         session = self._sessions(path, []).get(name)
         if session is None or session.span(self._read_line).newest is None:
             return
-        left = lines = list(session.lines(self._read_line))
+        reading.wants = {*reading.wants, _INHERITED + name}
+        inherited = {
+            digest for fact in others.library.facts(_INHERITED + name) if fact.session != name
+            for digest in json.loads(fact.value)
+        }  # fmt: skip
+        left = lines = [
+            one for one in session.lines(self._read_line)
+            if _digest_of_text(one[1].text) not in inherited
+        ]  # fmt: skip
         look = others.all if name.startswith(DAY) else others.copies
         if look is not None:
             known = [fact.value for fact in others.library.facts(_TAKEN + name)]

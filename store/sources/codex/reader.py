@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.growing import UnitReader
 from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.prompt_history import inherited_prompts
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
@@ -120,6 +121,8 @@ class ThreadReader(UnitReader):
             draft.lineage = self.earlier.lineage
             return [draft]
         lineage = draft.lineage
+        if lineage is not None and lineage.kind == "fork":
+            self.shared_facts += inherited_prompts(lineage.parent_source_id, draft)
         if lineage is not None and lineage.kind == "subagent":
             call = self._neighbours.call_of(lineage.parent_source_id, thread)
             if call is not None:
