@@ -185,7 +185,8 @@ class Sync:
                 self.summary.unreadable += [f"{root.named or root} {one}" for one in found]
 
     def _bring_in_all(self, jobs: list[Job]) -> None:
-        jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
+        jobs.sort(key=lambda job: (
+            not units.has_moved_files(job), -job.unit.changed_at, job.unit.key))
         self.progress.files_total = len(jobs)
         self.progress.bytes_total = sum(job.unit.size for job in jobs)
         self._report()

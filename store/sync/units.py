@@ -65,8 +65,11 @@ class UnitState:
         return json_text([self.version, self.files, self.offsets, self.excluded, self.sessions])
 
 
-ROWS_VERSION = 1
-"""Version of the rows that sync makes from drafts; after a change every unit is read again."""
+ROWS_VERSION = 2
+"""Version of what all sources share, such as which lines are repeats, and of the rows of drafts.
+
+After a change the next sync reads every unit again, those whose files moved first.
+"""
 
 
 def version_of(source: Source) -> int:
@@ -155,6 +158,11 @@ def moved(source: Source, unit: Unit, stored: str | None, excludes: Excludes) ->
         or state.files != _files(unit.stamps)
         or not all(excludes(workspace) for workspace in state.excluded)
     )
+
+
+def has_moved_files(job: Job) -> bool:
+    """Return whether a unit is new or its files changed, and not only what reads them."""
+    return job.stored is None or UnitState.parse(job.stored).files != _files(job.unit.stamps)
 
 
 def where(job: Job) -> depending.Where:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from store.engine.database import open_database
 from store.sources.base.growing import Changed, GrowingFile
+from store.sources.base.repeats import Repeats
+from store.sync import units
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from tests.sources.samples import MORE, SAMPLES, Sample, path_of
+from tests.store.sync_fakes import dump
 
 USER, MODEL = (
     {"role": "user", "text": "go"},
@@ -126,3 +133,33 @@ def test_no_way_of_repeating_lines_counts_them_again(sample: Sample, tmp_path: P
             wrong += [way] if counted() != before else []
         path.write_bytes(body)
         assert not wrong, path.name
+
+
+UPGRADED = [sample for sample in OF_LINES if sample.root in (
+    "codex/0.36.0", "cursor/home/.cursor", "vibe/session", "goose/sessions",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", UPGRADED, ids=lambda sample: sample.name)
+def test_what_an_older_version_counted_twice_is_counted_once_after_the_next_sync(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = path_of(sample.copied(tmp_path))
+    for path in sorted(root.rglob("*.jsonl"), key=lambda path: path.stat().st_size)[-2:]:
+        body = path.read_bytes()
+        path.write_bytes(body + b"".join(body.splitlines(keepends=True)[-4:]))
+
+    def counted(name: str) -> tuple[Any, ...]:
+        with closing(open_database(tmp_path / name, create=True)) as database:
+            summary = Sync(database, Settings(helpers=0)).run([sample.target(tmp_path)])
+            return summary.read, dump(database, ("chat_messages", "chat_parts"))
+
+    with monkeypatch.context() as older:
+        older.setattr(Repeats, "without", lambda self, records: records)
+        older.setattr(Repeats, "rest", lambda self: [])
+        older.setattr(units, "ROWS_VERSION", 1)
+        _, before = counted("store.db")
+    read, after = counted("store.db")
+    fresh = counted("fresh.db")
+    assert after != before and (read, after) == fresh
+    assert counted("store.db")[0] == 0

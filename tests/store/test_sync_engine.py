@@ -199,7 +199,11 @@ def test_a_newer_mapping_reads_everything_again(database: Database, root: Path) 
     run(database, root)
     source = LineSource()
     source.version = 2
+    with (root / "s2.lines").open("a") as file:
+        file.write(line(99))
+    os.utime(root / "s2.lines", ns=(1, 1))
     assert run(database, root, source).read == 6
+    assert source.read_units[0] == "s2.lines"  # what moved comes before what did not
     assert run(database, root, source).read == 0
 
 
