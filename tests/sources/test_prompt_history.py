@@ -126,9 +126,11 @@ def test_a_fork_has_the_prompts_of_a_thread_whose_file_is_gone(
              {"session_id": fork, "ts": START // 1000 + 9060, "text": "in the fork"}]  # fmt: skip
     root = tmp_path / "codex"
     (root / "sessions").mkdir(parents=True)
-    steps = [lambda: lines.write(root), lambda: write(root / "history.jsonl", typed)]
-    for step in reversed(steps) if prompts_first else steps:
-        step()
+    for is_log in (prompts_first, not prompts_first):
+        if is_log:
+            write(root / "history.jsonl", typed)
+        else:
+            lines.write(root)
         sync(db, root, CodexSource)
     assert titles(db) == ["in the fork"]
     later = {"session_id": gone, "ts": START // 1000 + 1, "text": "after the fork"}
