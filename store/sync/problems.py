@@ -32,12 +32,13 @@ class StoredProblem:
 
 
 def problems(database: Database, *, kind: str | None = None) -> list[StoredProblem]:
-    """Return the stored problems by kind, path and line."""
+    """Return the stored problems by kind, path and line; one of several units once."""
     if database.form.name != "own":
         return []
     rows = database.connection.execute(
-        "SELECT kind, root, unit, path, line, reason, seen_at FROM source_problems "
-        "WHERE kind = coalesce($1, kind) ORDER BY kind, path, line, reason",
+        "SELECT kind, root, min(unit), path, line, reason, min(seen_at) FROM source_problems "
+        "WHERE kind = coalesce($1, kind) GROUP BY kind, root, path, line, reason "
+        "ORDER BY kind, path, line, reason",
         {"1": kind},
     )
     return [StoredProblem(*row) for row in rows]

@@ -11,6 +11,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.sync.engine import Sync
+from store.sync.problems import problems
 from store.sync.settings import Settings
 from tests.sources.samples import FIRST, SAMPLES, path_of
 
@@ -32,13 +33,21 @@ def _empty(body: bytes) -> bytes:
     return b""
 
 
+def _garbage(body: bytes) -> bytes:
+    return bytes(range(256)) * 20
+
+
 @pytest.mark.parametrize(
     ("root", "name", "change"),
     [
         *((FIRST["claude-code"].root, "history.jsonl", how) for how in (_packed, _wide, _pretty)),
         ("cline/legacy", "taskHistory.json", _empty),
         *((kind, "conversations.json", how) for kind in ("chatgpt/folder", "claude-ai/folder")
-          for how in (_packed, _wide)),
+          for how in (_packed, _wide, _garbage)),
+        # A file that several sessions need.
+        ("copilot-chat/User", "3a089eef2da8c309bde147b34aeda90d/workspace.json", _garbage),
+        ("claude-code/home/.claude", "1015307c-21fa-4b78-921a-e845ea7074f7/custom-title.json",
+         _packed),
     ],
 )  # fmt: skip
 def test_one_problem(
@@ -47,11 +56,10 @@ def test_one_problem(
     (sample,) = (each for each in SAMPLES if each.root == root)
     target = sample.copied(tmp_path)
     top = path_of(target)
-    (path,) = top.rglob(name)
+    (path,) = (each for each in top.rglob(Path(name).name) if each.match(f"*/{name}"))
     path.write_bytes(change(path.read_bytes()))
     database = open_database(tmp_path / "library.db", create=True)
     Sync(database, Settings(helpers=0)).run([target])
-    found = [reason for told, reason in database.connection.execute(
-        "SELECT path, reason FROM source_problems") if told == str(path)]  # fmt: skip
+    found = [problem.reason for problem in problems(database) if problem.path == str(path)]
     database.close()
     assert len(found) == 1, found

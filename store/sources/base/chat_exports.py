@@ -41,6 +41,7 @@ _TO_BRACKET = re.compile(
     rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+[{}\[\]]', re.S
 )
 """From one bracket to the next; those in strings do not count."""
+_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[{\[]|\Z)")
 _LONGEST = 256 << 20
 """Bytes of the longest conversation."""
 _DEEPEST = 6
@@ -349,7 +350,7 @@ def elements(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     The list is the whole text, or a member of an object that is.
 
     Raises:
-        ArchiveError: It ends in the middle, or an object is too long.
+        ArchiveError: It is no JSON, ends in the middle, or an object is too long.
     """
     held, base, at, depth, level = bytearray(), 0, 0, 0, 0
     begin: int | None = None
@@ -359,6 +360,8 @@ def elements(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         base, at = base + done, at - done
         begin = None if begin is None else 0
         held += chunk
+        if not base and not level and not _BEGINS.match(held):
+            raise ArchiveError("no JSON where a list of conversations belongs")
         while (found := _TO_BRACKET.match(held, at)) is not None:
             at = found.end()
             mark = held[at - 1]

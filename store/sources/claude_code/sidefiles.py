@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from store.sources.base.drafts import AttachmentDraft
 from store.sources.base.growing import SIDE_FILE_LIMIT
+from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.protocol import Problem
 from store.sources.claude_code.agents import META, ROWS, agent_key
 from store.sources.claude_code.rows import epoch_ms, string
@@ -96,10 +95,11 @@ class SideFiles:
 
     def _take_object(self, path: str, name: str, body: bytes) -> None:
         try:
-            data = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            self.problems.append(Problem(path, 0, f"no JSON: {error.msg}"))
+            data, repaired = parse_json(body)
+        except LineError as error:
+            self.problems.append(Problem(path, 0, str(error)))
             return
+        self.problems += [Problem(path, 0, repaired)] if repaired else []
         if not isinstance(data, dict):
             self.problems.append(Problem(path, 0, "no JSON object"))
         elif name == TITLE:
