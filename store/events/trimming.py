@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from store.engine.connection import Connection, dialect_of
 from store.engine.database import Database, in_transaction
 from store.engine.dialect import quoted
 from store.engine.event_log import KEYS, values_of
+from store.engine.schema import REQUIRED_COLUMNS
 from store.events.log import LogState, has_events, log_state, require_events
 from store.events.rows import Value, exact, fold, placed, row_of
 from store.events.sql import STORE_STREAM
@@ -57,10 +58,12 @@ class Trimmed:
     Attributes:
         sessions: The sessions that had events cut.
         events: How many events are gone.
+        size: About how many bytes they took; counted by ``would_trim`` alone.
     """
 
     sessions: int = 0
     events: int = 0
+    size: int = 0
 
 
 def log_size(db: Database) -> tuple[int, int]:
@@ -106,17 +109,15 @@ def trim(
     require_events(db)
     done, now = Trimmed(), clock()
     with exact(db.connection) as connection:
-        found = connection.execute(
-            "SELECT stream_id, max(at) FROM events WHERE stream_id <> ? GROUP BY stream_id"
-            " ORDER BY 2", (STORE_STREAM,)).fetchall()
+        found = log_streams(db)
         if bounds.days is not None:
             before = now - bounds.days * DAY_MS
-            for number, (stream, _) in enumerate(found, 1):
+            for number, stream in enumerate(found, 1):
                 _cut_one(db, stream, before, done)
                 progress(number, len(found))
         if bounds.bytes is not None:
             over = log_size(db)[1] - bounds.bytes
-            for stream, _ in found:
+            for stream in found:
                 if over <= 0:
                     break
                 size = _size(connection, stream)
@@ -128,6 +129,50 @@ def trim(
 
     in_transaction(db, note)
     return done
+
+
+def would_trim(db: Database, bounds: Bounds, *, clock: Clock = system_clock) -> Trimmed:
+    """Return what ``trim`` would cut; changes nothing.
+
+    Args:
+        db: The library.
+        bounds: How much is kept.
+        clock: Gives the present.
+
+    Raises:
+        Refused: There is no log.
+        sqlite3.Error: The store is locked or damaged.
+    """
+    require_events(db)
+    cuts: dict[Value, Trimmed] = {}
+    with exact(db.connection):
+        found = log_streams(db)
+        if bounds.days is not None:
+            before = clock() - bounds.days * DAY_MS
+            cuts = {stream: _would_cut(db, stream, before) for stream in found}
+        if bounds.bytes is not None:
+            over = log_size(db)[1] - sum(cut.size for cut in cuts.values()) - bounds.bytes
+            for stream in found:
+                if over <= 0:
+                    break
+                whole = _would_cut(db, stream, None)
+                over -= whole.size - cuts.get(stream, Trimmed()).size
+                cuts[stream] = whole
+    return Trimmed(*map(sum, zip(*map(astuple, cuts.values()), strict=True)))
+
+
+def _would_cut(db: Database, stream: Value, before: int | None) -> Trimmed:
+    cut = _Cut.of(db, stream, before)
+    if cut is None:
+        return Trimmed()
+    return Trimmed(1, len(cut.ids) - cut.left, cut.freed(db.connection))
+
+
+def log_streams(db: Database) -> list[Value]:
+    """Return the sessions that have events, the one that changed longest ago first."""
+    return [] if not has_events(db) else [stream for stream, _ in db.connection.execute(
+        "SELECT stream_id, max(at) FROM events WHERE stream_id <> ? GROUP BY stream_id"
+        " ORDER BY 2", (STORE_STREAM,))]
 
 
 def trim_if_due(db: Database, bounds: Bounds, *, clock: Clock = system_clock) -> Trimmed | None:
@@ -239,6 +284,20 @@ class _Cut:
         """How many events stay; of a session that is gone one, so that its numbers go on."""
         return max(len(self.rows), 1)
 
+    def freed(self, connection: Connection) -> int:
+        """Return about how many bytes it gives back."""
+        left = ROW_BYTES * self.left
+        for table, events in self.rows:
+            names = REQUIRED_COLUMNS[table]
+            row = row_of(connection, self.stream, table, events)
+            left += sum(_bytes(value) for name, value in zip(names, row, strict=True)
+                        if name in _TEXTS)
+        of = f"stream_id = {placed(self.stream)} AND seq BETWEEN ? AND ?"
+        _, size = connection.execute(
+            f"SELECT {_sizes(connection)} FROM events WHERE {of}",
+            (self.stream, self.first, self.first + len(self.ids) - 1)).fetchone()
+        return int(size) - left
+
     def run(self, db: Database, steps: list[_Step]) -> bool:
         """Do some steps in a transaction; returns whether the events are still the same ones.
 
@@ -302,6 +361,11 @@ class _Cut:
     def _delete(self, connection: Connection, seq: int) -> None:
         connection.execute("DELETE FROM events WHERE id = ?", (self.ids[seq - self.first],))
         self.ids[seq - self.first] = 0
+
+
+def _bytes(value: object) -> int:
+    """Return the length of a text in bytes."""
+    return len(value if isinstance(value, bytes) else str(value).encode()) if value else 0
 
 
 def _ids(connection: Connection, stream: Value, first: int, last: int) -> list[int]:

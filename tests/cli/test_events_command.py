@@ -40,6 +40,10 @@ def small(demo: Path) -> Path:
     return demo
 
 
+def sizes_of(run: Run) -> dict[str, int]:
+    return {name: run("events", "--json").json[name] for name in ("events", "size")}
+
+
 def test_on_off_and_what_it_says(run: Run, demo: Path) -> None:
     assert "is off" in run("events").out
     assert run("events", "--json").json == {
@@ -52,6 +56,9 @@ def test_on_off_and_what_it_says(run: Run, demo: Path) -> None:
     assert sizes == {"count": found["events"], "size": found["size"]}
     assert "of the log" in run("stats", "--store").out
     assert run("events", "--off", "--json").json["on"] is False
+    planned = run("events", "--off", "--drop", "--dry-run", "--json").json
+    assert planned == {"dry_run": True, "sessions": planned["sessions"], **sizes_of(run)}
+    assert run("events", "--off", "--dry-run").out == "No event would be deleted.\n"
     assert run("events", "--off", "--drop").code == 1
     with answering("y"):
         assert run("events", "--off", "--drop", "--json").json["events"] == 0
@@ -82,7 +89,8 @@ def test_events_of_a_session(run: Run, demo: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ("x", "--on"), ("--drop",), ("--after", "3"), ("--on", "--off"), ("--after", "x", "y"),
+    ("x", "--on"), ("--drop",), ("--dry-run",), ("--on", "--dry-run"), ("--after", "3"),
+    ("--on", "--off"), ("--after", "x", "y"),
 ])  # fmt: skip
 def test_wrong_usage(run: Run, demo: Path, arguments: tuple[str, ...]) -> None:
     assert run("events", *arguments).code == 2
@@ -186,8 +194,13 @@ def test_old_events_are_cut(run: Run, small: Path, home: Path) -> None:
     connection.execute("UPDATE events SET at = 1")
     connection.close()
     before = run("events", "--json").json
+    planned = run("events", "--trim", "--dry-run", "--json").json
+    assert run("events", "--json").json == before
+    assert "would be deleted, about" in run("events", "--trim", "--dry-run").out
     after = run("events", "--trim", "--json").json
     assert after["events"] <= before["events"] - 7 and after["trimmed"]
+    assert planned["events"] == before["events"] - after["events"]
+    assert planned["size"] == before["size"] - after["size"]
     assert run("doctor").code == 0
 
 

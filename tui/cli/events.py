@@ -4,15 +4,17 @@
 transaction, whoever makes it. It begins with the present state, which takes about as much space as
 the sessions themselves. --off ends it and keeps the events; with --drop they are deleted, after a
 question. --trim cuts old events now, by [events] of the config (keep_days, max_mb), as is done once
-a day anyway. Only a library has a log, no other program's store. docs/events.md has it all.
+a day anyway. --dry-run says what both would delete. Only a library has a log, no other program's
+store. docs/events.md has it all.
 
 With a SESSION its events are shown, --after those that follow one. --follow goes on until Ctrl+C,
 without a SESSION with the new events of all. Without anything, it says whether the log is on.
 
---json prints the state as {"on", "complete", "version", "since", "events", "size", "trimmed"}, and
-an object per line for events: {"id", "session_id", "seq", "at", "logged_at", "kind", "message_id",
-"part_id", "part_index", "whole", "payload"}. "payload" has the columns that changed by name, or all
-of them where "whole" is true; JSON columns are decoded and named without the suffix _json.
+--json prints the state as {"on", "complete", "version", "since", "events", "size", "trimmed"}, of a
+dry run {"sessions", "events", "size", "dry_run"}, and an object per line for events: {"id",
+"session_id", "seq", "at", "logged_at", "kind", "message_id", "part_id", "part_index", "whole",
+"payload"}. "payload" has the columns that changed by name, or all of them where "whole" is true;
+JSON columns are decoded and named without the suffix _json.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from store.config import load_config
@@ -33,7 +36,15 @@ from store.errors import Refused
 from store.events.log import log_state, require_events, require_own, switch_off, switch_on
 from store.events.paging import session_with_events
 from store.events.reading import Event, events_of, events_of_all, newest_event
-from store.events.trimming import Bounds, bounds_of, log_size, trim
+from store.events.trimming import (
+    Bounds,
+    Trimmed,
+    bounds_of,
+    log_size,
+    log_streams,
+    trim,
+    would_trim,
+)
 from store.recorder.backoff import Backoff
 from store.system.locations import library_path
 from store.text import figures
@@ -64,6 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--after", metavar="SEQ", type=_number, default=0,
                         help="only events after this one")
     parser.add_argument("--drop", action="store_true", help="with --off: delete the events")
+    parser.add_argument("--dry-run", action="store_true",
+                        help="with --trim or --off: only say what would be deleted")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -81,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("the log is that of the whole store: name no session")
     if options.drop and not options.off:
         raise UsageError("--drop goes with --off")
+    if options.dry_run and not (options.trim or options.off):
+        raise UsageError("--dry-run goes with --trim or --off")
     if options.after and options.session is None:
         raise UsageError("--after needs a SESSION, whose events have numbers")
     if switches:
@@ -94,16 +109,48 @@ def _switch(options: argparse.Namespace) -> int:
     with library_for_upkeep(options) as database, showing() as shown:
         if options.on:
             switch_on(database, progress=lambda done, total: shown("reading", done, total))
+        elif options.dry_run:
+            _print_planned(_planned(database, options), options)
+            return 0
         elif options.off:
             _off(database, options)
         else:
-            bounds = bounds_of(load_config().events)
-            if bounds == Bounds():
-                raise Refused("nothing says what is old: set keep_days or max_mb in [events] of "
-                              f"{load_config().path}")
-            trim(database, bounds, progress=lambda done, total: shown("cutting", done, total))
+            trim(database, _bounds(), progress=lambda done, total: shown("cutting", done, total))
         _print(database, options)
     return 0
+
+
+def _bounds() -> Bounds:
+    """Return what the config says of old events.
+
+    Raises:
+        Refused: Nothing.
+    """
+    bounds = bounds_of(load_config().events)
+    if bounds == Bounds():
+        raise Refused("nothing says what is old: set keep_days or max_mb in [events] of "
+                      f"{load_config().path}")
+    return bounds
+
+
+def _planned(database: Database, options: argparse.Namespace) -> Trimmed:
+    """Return what would be deleted."""
+    if options.trim:
+        return would_trim(database, _bounds())
+    require_own(database)
+    return Trimmed(len(log_streams(database)), *log_size(database)) if options.drop else Trimmed()
+
+
+def _print_planned(planned: Trimmed, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(asdict(planned) | {"dry_run": True})
+        return
+    printer = Printer()
+    words = "No event would be deleted." if not planned.events else (
+        f"{figures.count_of(planned.events, 'event')} of"
+        f" {figures.count_of(planned.sessions, 'session')} would be deleted, about"
+        f" {figures.size(planned.size)}.")
+    printer.line(printer.paint(words))
 
 
 def _off(database: Database, options: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,29 @@ from store.engine.database import Database, open_database
 from store.events.log import log_state, switch_on
 from store.events.reading import events_of_all, newest_event
 from store.events.rebuilding import differing, rebuild
-from store.events.trimming import DAY_MS, Bounds, is_due, log_size, trim, trim_if_due
+from store.events.trimming import (
+    DAY_MS,
+    Bounds,
+    Trimmed,
+    is_due,
+    log_size,
+    trim,
+    trim_if_due,
+    would_trim,
+)
 from tests.store.events.tables import Changes
 from tests.store.events.test_log import assert_same
 
 NOW = 1_790_000_000_000
 GAPS = "SELECT 1 FROM events GROUP BY stream_id HAVING max(seq) - min(seq) + 1 <> count(*)"
+
+
+def cut_as_planned(db: Database, bounds: Bounds, now: int = NOW) -> Trimmed:
+    """Cut old events, and compare that with what the dry run said."""
+    planned, (_, size) = would_trim(db, bounds, clock=lambda: now), log_size(db)
+    done = trim(db, bounds, clock=lambda: now)
+    assert planned == replace(done, size=size - log_size(db)[1])
+    return done
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -33,7 +50,7 @@ def test_by_age_at_any_moment(db: Database, tmp_path: Path, seed: int) -> None:
     count, _ = log_size(db)
     cut = 0
     for step in (40, 90, 10_000):
-        cut += trim(db, Bounds(days=1), clock=partial(int, NOW + step * 1000 + DAY_MS)).events
+        cut += cut_as_planned(db, Bounds(days=1), NOW + step * 1000 + DAY_MS).events
         assert differing(db) == []
         assert db.connection.execute(GAPS).fetchall() == []
     assert cut > 30 and log_size(db)[0] == count - cut and newest_event(db) <= newest
@@ -131,12 +148,13 @@ def test_by_size_the_longest_unchanged_first(db: Database) -> None:
     do("UPDATE events SET at = at + 1000 WHERE stream_id = 'ses_new'")
     count, size = log_size(db)
     assert count == 102 and 102_000 < size < 140_000
-    assert trim(db, Bounds(bytes=size)).events == 0
-    done = trim(db, Bounds(bytes=size - 1))
+    assert cut_as_planned(db, Bounds(bytes=size)).events == 0
+    assert would_trim(db, Bounds(days=0, bytes=1)).sessions == 2
+    done = cut_as_planned(db, Bounds(bytes=size - 1))
     assert (done.sessions, done.events) == (1, 50) and differing(db) == []
     assert {event.kind for event in events_of_all(db) if event.session_id == "ses_old"} == {
         "session.snapshot"}
-    assert trim(db, Bounds(bytes=1)).sessions == 1 and log_size(db)[0] == 2
+    assert cut_as_planned(db, Bounds(bytes=1)).sessions == 1 and log_size(db)[0] == 2
     assert differing(db) == []
 
 
