@@ -16,9 +16,9 @@ MOST_BYTES = 64 << 20
 
 State = Literal["file", "missing", "other", "unreadable"]
 """``other``: a folder, a device or something else that is no file."""
-Standing = Literal["same", "changed", "gone", "there", "unknown"]
+Standing = Literal["same", "changed", "gone", "there", "other", "unknown"]
 """How a file on disk is to a content: the same; another one; no longer there; there although it
-was not at that point; not known."""
+was not at that point; no file any more; not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,12 @@ def standing(content: Content, now: Present) -> Standing:
     """
     if not content.is_known or now.state == "unreadable":
         return "unknown"
+    if now.state == "other":
+        return "other"
     if content.body is None:
         return "same" if now.state == "missing" else "there"
     if now.state == "missing":
         return "gone"
     if now.body is None:
-        unread = now.state == "file" and now.size == len(content.body)
-        return "unknown" if unread else "changed"
+        return "unknown" if now.size == len(content.body) else "changed"
     return "same" if now.body == content.body else "changed"

@@ -10,6 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from store.engine.database import open_database
+from store.files.disk import present, standing
+from store.files.history import Content
 from store.store import Store
 from tests.store.files.test_effects import beside, call
 from tests.tui.inspected import Talk, text
@@ -17,6 +19,7 @@ from tests.tui.seeded import SESSION, Said, make_store
 from tests.tui.test_details import DetailsApp, details_of
 from tests.tui.verbs_app import running
 from tests.tui.workers import workers_done
+from tui.files.reading import standing_run
 from tui.files.screen import FileScreen, SaveCopyScreen
 
 
@@ -214,6 +217,10 @@ async def test_the_list_says_how_files_are_on_disk(talk: Talk, path: Path) -> No
         await workers_done(app)
         await pilot.pause()
         assert any("a.py" in line and "✔ as on disk" in line for line in app.lines)
+    path.unlink()
+    path.mkdir()
+    assert standing_run(standing(Content("written", b"1"), present(str(path))))[0].endswith(
+        "no file today")
 
 
 async def test_a_message_with_a_snapshot_leads_to_its_files(tmp_path: Path) -> None:

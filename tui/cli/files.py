@@ -17,7 +17,7 @@ with --force.
 
 --json prints {"session", "at", "files": [{"path": resolved, "shown": from the session's folder
 on, "changed", "content": content at that point or null, "disk": {"state": file|missing|other|
-unreadable, "size", "changed_at", "sha256", "standing": same|changed|gone|there|unknown},
+unreadable, "size", "changed_at", "sha256", "standing": same|changed|gone|there|other|unknown},
 "points": [{"number", "kind": found|write|edit|delete|move|change|seen, "operation": as the
 agent's journal calls it or null, "turn", "at", "message_id", "part_id", "hidden", "content":
 {"origin": copy|recorded|written|read|replayed|missing|unknown, "source", "edits", "size",
@@ -254,7 +254,8 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
     for each in shown:
         row = each.file.row
         state = standing(each.content, each.now)
-        ink = {"same": "ok", "gone": "error", "changed": "tool"}.get(state, "faint")
+        ink = {"same": "ok", "gone": "error", "changed": "tool", "other": "tool"}.get(
+            state, "faint")
         did = changed_words(row) if row.uses else ""
         printer.line(
             printer.paint(f"  {neutral_row(row.shown)}", "bold" if each.file.changed else "faint"),
@@ -270,9 +271,7 @@ def _print(found: dict[str, Any], options: argparse.Namespace) -> None:
 
 def _standing_words(shown: _Shown, state: Standing) -> str:
     """Return how the file on disk is to a content that is known, else nothing."""
-    if not shown.content.is_known:
-        return ""
-    return "no file today" if shown.now.state == "other" else standing_words(state)
+    return standing_words(state) if shown.content.is_known else ""
 
 
 def _print_points(printer: Printer, shown: _Shown) -> None:

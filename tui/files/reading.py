@@ -47,7 +47,8 @@ MOST_LINES = 20_000
 """Lines that are shown; laying out more would hold up the keys."""
 
 _STANDING_INKS: dict[Standing, str] = {
-    "same": "ok", "changed": "tool", "gone": "error", "there": "tool", "unknown": "faint"}
+    "same": "ok", "changed": "tool", "gone": "error", "there": "tool", "other": "tool",
+    "unknown": "faint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def standing_run(state: Standing) -> Run:
     """Return how a file is to the disk, with its glyph."""
     marks = glyphs()
     glyph = {"same": marks.done, "changed": marks.waiting, "gone": marks.failed,
-             "there": marks.waiting}.get(state, marks.idle)
+             "there": marks.waiting, "other": marks.waiting}.get(state, marks.idle)
     return f"{glyph} {standing_words(state)}", _STANDING_INKS[state]
 
 

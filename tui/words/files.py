@@ -12,7 +12,7 @@ _ORIGINS = {
 }
 _STANDINGS: dict[Standing, str] = {
     "same": "as on disk", "changed": "changed since", "gone": "not on disk",
-    "there": "on disk again", "unknown": "not known",
+    "there": "on disk again", "other": "no file today", "unknown": "not known",
 }
 _KINDS = {
     "found": "before", "write": "written", "edit": "edited", "delete": "deleted",

@@ -145,5 +145,6 @@ def test_a_file_that_is_too_large_to_read_differs_by_its_size() -> None:
     content = Content("copy", b"12345")
     assert standing(content, Present("file", 5)) == "unknown"
     assert standing(content, Present("file", 6)) == "changed"
-    assert standing(content, Present("other", 5)) == "changed"
+    assert standing(content, Present("other", 5)) == "other"
+    assert standing(Content("missing"), Present("other")) == "other"
     assert standing(Content("missing"), Present("file", 5)) == "there"
