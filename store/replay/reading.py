@@ -10,6 +10,7 @@ from store.engine.values import decoded, number, text
 from store.prices.estimating import priced
 from store.prices.table import PriceTable
 from store.queries.transcript import Keyset, Outline, outline_maker, outlines_of_messages
+from store.replay.log import FOREVER, Writes, message_versions
 from store.text.stored_json import array_of
 from store.usage import Spent, context_size
 
@@ -154,13 +155,37 @@ def answers_page(
         f" WHERE m.session_id = $1 AND m.role = 'assistant' {beyond}"
         " ORDER BY m.created_at, m.id LIMIT $2", values,
     ).fetchall()
-    found = []
-    for message_id, _created_at, metadata_json in rows:
-        metadata = decoded(text(metadata_json))
-        spent = priced(metadata, prices)
-        if spent.total or spent.cost:
-            own = metadata.get("backscroll")
-            beside = isinstance(own, dict) and own.get("no_answer") is True
-            size = 0 if beside else context_size(metadata)
-            found.append(Answer(text(message_id) or "", spent, size))
-    return found, (rows[-1][1], rows[-1][0]) if rows else None
+    found = [_answer(text(message_id) or "", text(metadata_json), prices)
+             for message_id, _created_at, metadata_json in rows]
+    return [one for one in found if one is not None], (rows[-1][1], rows[-1][0]) if rows else None
+
+
+def _answer(message_id: str, metadata_json: str | None, prices: PriceTable | None) -> Answer | None:
+    """Return what a message says that it used; None where it says nothing."""
+    metadata = decoded(metadata_json)
+    spent = priced(metadata, prices)
+    if not spent.total and not spent.cost:
+        return None
+    own = metadata.get("backscroll")
+    beside = isinstance(own, dict) and own.get("no_answer") is True
+    return Answer(message_id, spent, 0 if beside else context_size(metadata))
+
+
+def past_answer(
+    db: Database, session_id: str, writes: Writes, prices: PriceTable | None = None
+) -> Answer | None:
+    """Return what a message that is gone said last that it used, by the log.
+
+    Args:
+        db: The library.
+        session_id: The session.
+        writes: The message's, by the log.
+        prices: Of models, for answers whose agent tells no cost.
+
+    Returns:
+        None where it was no answer, or said nothing.
+    """
+    last = message_versions(db, session_id, writes).at(FOREVER)
+    if last is None or last[0].role != "assistant":
+        return None
+    return _answer(last[0].id, last[0].metadata_json, prices)

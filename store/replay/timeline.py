@@ -434,6 +434,22 @@ class Timeline:
                 return part
         return self._places.get((message_id, position))
 
+    def past(self) -> dict[int, Writes]:
+        """Return the writes of the messages that are gone in the end, by their numbers."""
+        return {message: writes for message, writes in self._message_writes.items()
+                if writes.is_past}
+
+    def gone_at(self, message: int) -> int:
+        """Return when a message went; ``FOREVER`` where it is there in the end."""
+        low, high = bisect_left(self._message, message), bisect_right(self._message, message)
+        return max(self._gone.get(part, FOREVER) for part in range(low, high))
+
+    def places_in_the_end(self) -> dict[str, int]:
+        """Return the numbers of the messages that are there in the end, by their ids."""
+        gone = self.past()
+        return {message_id: message for message, message_id in enumerate(self._ids)
+                if message not in gone}
+
     def place_of(self, message_id: str) -> int | None:
         """Return the number of a message, None where it is not in the session."""
         return self._message_places.get(message_id)

@@ -215,6 +215,43 @@ def shape(piece: Any) -> list[object]:
             [timeline.cut(at) for at in timeline.moments]]
 
 
+async def test_answers_that_were_deleted_count_until_then(db: Database, tmp_path: Path) -> None:
+    switch_on(db)
+
+    def write(at: int, *statements: str) -> None:
+        known = newest_event(db)
+        for sql in statements:
+            db.connection.execute(sql.replace("AT", str(at)))
+        db.connection.execute("UPDATE events SET at = ? WHERE id > ?", (at, known))
+
+    def answer(name: str, usage: str) -> tuple[str, str]:
+        return (f"INSERT INTO chat_messages VALUES ('{name}', 's', 'assistant', '{usage}', AT, AT)",
+                f"INSERT INTO chat_parts VALUES ('p{name}', '{name}', 's', 0, 'text',"
+                """ '{"type":"text","text":"x"}', NULL, NULL, AT, AT)""")
+
+    write(START, "INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+          " VALUES ('s', 'a', '{}', AT, AT)")
+    write(START + 1_000, *answer("a", '{"usage":{"input":1000},"cost":0.5}'))
+    write(START + 2_000, *answer("b", '{"usage":{"input":20,"output":5},"cost":0.25}'))
+    write(START + 3_000, "DELETE FROM chat_messages WHERE id = 'a'")
+    async with Store.open(tmp_path / "library.db") as store:
+        reading, piece = await pieces(store, "s", lambda: START + 9_000)
+        totals = await reading.totals(piece.document.recording)
+        spent = [totals.spent(START + at) for at in (999, 1_000, 2_000, 2_999, 3_000)]
+        assert [(one.total, one.cost) for one in spent] == [
+            (0, None), (1_000, 0.5), (1_025, 0.75), (1_025, 0.75), (25, 0.25)]
+        assert [totals.context(START + at) for at in (1_500, 2_500, 3_500)] == [1_000, 25, 25]
+        write(START + 4_000, "DELETE FROM chat_messages WHERE id = 'b'",
+              "INSERT INTO changes(changed_at, session_id, message_id) VALUES (1, 's', 'b')")
+        row = await store.read(get, "s")
+        again = await reading.renewed(row) if row is not None else None
+        assert again is not None
+        totals = await reading.totals(again.document.recording)
+        assert [(one.total, one.cost) for one in map(totals.spent, (START + 3_999, START + 4_000))
+                ] == [(25, 0.25), (0, None)]
+        assert totals.context(START + 4_000) == 0
+
+
 @pytest.mark.parametrize("seed", [
     0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
 async def test_what_is_written_later_is_read_as_if_it_were_read_at_once(

@@ -22,6 +22,7 @@ from store.replay.log import Lives, log_page, message_versions, part_versions
 from store.replay.reading import (
     Answer,
     answers_page,
+    past_answer,
     place_before,
     timed_page,
     written_since,
@@ -140,6 +141,8 @@ class SessionReading:
         self._answers: dict[str, Answer] = {}
         self._answered: Keyset | None = None
         """Answers after this message are still to be read; None if all are."""
+        self._past: dict[tuple[int, int], Answer | None] = {}
+        """What messages used that are gone, by their first and their last event."""
         self._children: list[Child] = []
         self._parent = ""
 
@@ -268,8 +271,14 @@ class SessionReading:
             last = after
         if self._answered == begin:
             self._answered = last
-        answers = list(self._answers.values())
-        return await asyncio.to_thread(Totals, recorded.timeline, answers)
+        answers, past = list(self._answers.values()), dict[int, Answer]()
+        for message, writes in recorded.timeline.past().items():
+            key = writes.seqs[0], writes.seqs[-1]
+            if key not in self._past:
+                self._past[key] = await self.store.read(past_answer, self.row.id, writes, prices)
+            if (answer := self._past[key]) is not None:
+                past[message] = answer
+        return await asyncio.to_thread(Totals, recorded.timeline, answers, past)
 
 
 def _earlier(one: Keyset | None, other: Keyset | None) -> Keyset | None:
