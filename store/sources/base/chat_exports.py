@@ -360,7 +360,7 @@ def elements(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         base, at = base + done, at - done
         begin = None if begin is None else 0
         held += chunk
-        if not base and not level and not _BEGINS.match(held):
+        if not base and not level and len(held) > 3 and not _BEGINS.match(held):
             raise ArchiveError("no JSON where a list of conversations belongs")
         while (found := _TO_BRACKET.match(held, at)) is not None:
             at = found.end()
