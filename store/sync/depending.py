@@ -201,6 +201,22 @@ def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[Ne
     return found
 
 
+def told_by(database: Database, kind: str, root: Root, keys: Iterable[str]) -> list[News]:
+    """Return the facts of units, as news: with the units they go.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The units' root.
+        keys: The units' keys.
+    """
+    wheres = [(kind, clean(str(root)), key) for key in keys]
+    return [
+        News(where, name) for where in wheres for (name,) in database.connection.execute(
+            "SELECT DISTINCT name FROM unit_facts WHERE kind = ? AND root = ? AND key = ?", where)
+    ]  # fmt: skip
+
+
 def drop(database: Database, kind: str, root: Root, keys: Iterable[str]) -> None:
     """Delete the dependencies and facts of units.
 

@@ -328,7 +328,11 @@ class Sync:
             The ids of those sessions.
         """
         removed: list[str] = []
+        lost = depending.told_by(self.database, kind, root, gone)
         units.drop(self.database, kind, root, list(gone))
+        wanting = list(depending.waiting_for(self.database, lost)) if lost else []
+        units.read_again(self.database, wanting)
+        self._again += wanting
         for text in gone.values():
             state = units.UnitState.parse(text)
             files = {str(file[0]) for file in state.files}

@@ -70,6 +70,13 @@ class StoredLibrary:
         )
         return [KnownPrompt(at, text) for at, text in rows if isinstance(text, str)]
 
+    def forgot_since(self, at: int) -> bool:
+        """Return whether a person had a session forgotten at a time (epoch ms) or later."""
+        found = self._database.connection.execute(
+            "SELECT 1 FROM forgotten_sessions WHERE forgotten_at >= ? LIMIT 1", (at,)
+        ).fetchone()
+        return found is not None
+
 
 def connect_library(source: Source, database: Database, keeps_deleted: bool = True) -> None:
     """Give a source access to the stored sessions, if it uses them.

@@ -137,6 +137,11 @@ def test_a_fork_has_the_prompts_of_a_thread_whose_file_is_gone(
     write(root / "history.jsonl", [*typed, later])
     sync(db, root, CodexSource)
     assert titles(db) == ["after the fork", "in the fork"]
+    (path,) = (root / "sessions").rglob("*.jsonl")
+    path.unlink()
+    for _ in range(2):
+        sync(db, root, CodexSource, keep_deleted=False)
+        assert titles(db) == ["in the fork", "one"]
 
 
 @pytest.mark.parametrize("keep_deleted", [True, False])
@@ -439,3 +444,32 @@ def test_a_prompt_that_a_resumed_session_has_is_not_listed_again(
     path.unlink()
     sync(db, root)
     assert titles(db) == ["in the file", "said after that"]
+
+
+@pytest.mark.parametrize("keep_deleted", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_line_comes_back_with_the_file_that_had_it(
+    keep_deleted: bool, named: bool, db: Database, tmp_path: Path
+) -> None:
+    root = claude_home(tmp_path / "home", claude_line(GONE if named else None, "start it", START))
+    sync(db, root, keep_deleted=keep_deleted)
+    file = File(COPIED)
+    file.user("start it")
+    file.user("go on")
+    path = file.write(root / "projects" / "-w")
+    sync(db, root, keep_deleted=keep_deleted)
+
+    def told() -> list[str]:
+        rows = db.connection.execute(
+            "SELECT json_extract(data_json, '$.text') FROM chat_parts p JOIN chat_messages m"
+            " ON m.id = p.message_id WHERE m.role = 'user' ORDER BY 1")
+        return [text for (text,) in rows]
+
+    assert told() == ["go on", "in the file", "start it"]
+    path.unlink()
+    sync(db, root, keep_deleted=keep_deleted)
+    kept = ["go on"] if keep_deleted else []
+    assert told() == [*kept, "in the file", "start it"]
+    path = file.write(root / "projects" / "-w")
+    sync(db, root, keep_deleted=keep_deleted)
+    assert told() == ["go on", "in the file", "start it"]

@@ -56,7 +56,8 @@ _COPIED_AFTER_MS = 600_000
 _TAKEN = "typed:"
 """Begins the name of the fact which lines of a session were seen in other sessions.
 
-They are not listed again when those sessions are gone: whoever forgets one wants its words gone.
+They are not listed again while the library keeps those sessions, nor where one was forgotten:
+whoever forgets one wants its words gone.
 """
 
 _INHERITED = "inherited:"
@@ -356,7 +357,12 @@ class PromptHistory:
         ]  # fmt: skip
         look = others.all if name.startswith(DAY) else others.copies
         if look is not None:
-            known = [fact.value for fact in others.library.facts(_TAKEN + name)]
+            first = session.span(self._read_line).first
+            # Of a session that went with its file, the lines are listed again.
+            known = [
+                fact.value for fact in others.library.facts(_TAKEN + name)
+                if others.library.keeps_deleted or others.library.forgot_since(first)
+            ]  # fmt: skip
             before = {digest for value in known for digest in json.loads(value)}
             sent = _sent(name, session.span(self._read_line))
             prompts = look(*sent)

@@ -166,6 +166,10 @@ class Library(Protocol):
         """
         ...
 
+    def forgot_since(self, at: int) -> bool:
+        """Return whether a person had a session forgotten at a time (epoch ms) or later."""
+        ...
+
 
 class NoLibrary:
     """Fulfils ``Library`` where nothing was ever brought in."""
@@ -193,6 +197,10 @@ class NoLibrary:
             until: Of no interest.
         """
         return ()
+
+    def forgot_since(self, at: int) -> bool:
+        """Return that there was none."""
+        return False
 
 
 @runtime_checkable
