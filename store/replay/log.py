@@ -26,7 +26,7 @@ LATEST = 253_402_300_799_999
 FOREVER = 1 << 62
 """The end of the life of what was not deleted."""
 MOST_BYTES = 2_000_000
-"""Of JSON that the versions of one part hold; what came later looks like the last of them."""
+"""Of JSON that the versions of one part hold; later and earlier ones are read when wanted."""
 AS_IT_HAPPENED_MS = 60_000
 """An event that was written so much later repeats the times of a row, as an import does."""
 _AT_ONCE = 50
@@ -432,18 +432,28 @@ def _rows(db: Database, session_id: str, table: str, seqs: Sequence[int]) -> Ite
 
 
 class PartVersions:
-    """What a part was, write by write; of a text that became longer only the length is kept."""
+    """What a part was, write by write; of a text that became longer only the length is kept.
 
-    def __init__(self) -> None:
+    Attributes:
+        begin: The first moment that they are known of.
+        end: The first moment after it that they are not known of.
+    """
+
+    def __init__(self, begin: int = 0) -> None:
         """Start without a version."""
+        self.begin, self.end = begin, FOREVER
         self._times = array("q")
         self._rows: list[PartRow] = []
         self._lengths: list[tuple[int, int] | None] = []
         self._texts: list[str] = []
         self.weight = 0
 
-    def add(self, at: int, row: PartRow) -> None:
-        """Add the next version.
+    def covers(self, moment: int) -> bool:
+        """Return whether it is known what the part was at a moment."""
+        return self.begin <= moment < self.end
+
+    def add(self, at: int, row: PartRow) -> bool:
+        """Add the next version where there is room for it; return whether there was.
 
         Args:
             at: When it was written, epoch ms; not before the version before.
@@ -460,11 +470,12 @@ class PartVersions:
             row = replace(row, data_json=_json(data | {"text": None}))
         self.weight += len(row.data_json)
         if self.weight > MOST_BYTES and self._rows:
-            self.weight -= len(row.data_json)
-            return
+            self.end = at
+            return False
         self._times.append(at)
         self._rows.append(row)
         self._lengths.append(length)
+        return True
 
     def at(self, moment: int) -> tuple[PartRow, bool] | None:
         """Return the part at a moment, and whether it was as yet unwritten; None without one."""
@@ -503,18 +514,30 @@ class MessageVersions:
         return self._rows[max(0, place)], place < 0
 
 
-def part_versions(db: Database, session_id: str, writes: Writes) -> PartVersions:
-    """Return what a part was.
+def part_versions(
+    db: Database, session_id: str, writes: Writes, moment: int = 0
+) -> PartVersions:
+    """Return what a part was: at a moment, and before and after it as far as there is room.
 
     Args:
         db: The library.
         session_id: The session.
         writes: The part's, by the log.
+        moment: The moment, epoch ms.
     """
-    found = PartVersions()
-    for at, row in zip(
-            writes.times, _rows(db, session_id, "chat_parts", writes.seqs), strict=False):
-        found.add(at, part_row(row))
+    found, first = PartVersions(), max(0, bisect_right(writes.times, moment) - 1)
+    rows = zip(writes.times, _rows(db, session_id, "chat_parts", writes.seqs), strict=False)
+    for place, (at, row) in enumerate(rows):
+        if place < first and found.begin:
+            continue
+        if found.add(at, part_row(row)):
+            continue
+        if place > first:
+            break
+        # No room for all before the moment: they begin with it.
+        found = PartVersions(writes.times[first])
+        if place == first:
+            found.add(at, part_row(row))
     return found
 
 

@@ -513,7 +513,7 @@ class ReplayDocument(Document):
     def _version(self, number: int) -> PartRow | None:
         """Return a part as the log has it, None where that is not loaded."""
         versions = self._versions.get(number)
-        found = versions.at(self.at) if versions is not None else None
+        found = versions.at(self.at) if versions and versions.covers(self.at) else None
         if found is None or not found[1]:
             return found and found[0]
         return part_before(found[0], self.timeline.share(number, self.at), self.at)
@@ -586,7 +586,8 @@ class ReplayDocument(Document):
             writes = self.timeline.writes(number)
             if writes is not None and writes.differ_at(at):
                 wants_row = False
-                if number not in self._versions:
+                versions = self._versions.get(number)
+                if versions is None or not versions.covers(at):
                     found.parts[number] = writes
             writes = self.timeline.message_writes(message)
             if writes is not None and writes.differ_at(at):

@@ -105,7 +105,7 @@ class ReplayReader(SessionReader):
             document.put(*await self.store.read(rows_of, lacking.spans))
         for number, writes in lacking.parts.items():
             document.put_versions(number, await self.store.read(
-                part_versions, session_id, writes))
+                part_versions, session_id, writes, at))
         for message, writes in lacking.messages.items():
             document.put_message_versions(message, await self.store.read(
                 message_versions, session_id, writes))

@@ -10,7 +10,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.events.log import switch_on
-from store.replay.log import Lives, PartVersions, log_page
+from store.replay.log import Lives, PartVersions, Writes, log_page, part_versions
 from store.rows import PartRow
 from store.system.clock import system_clock
 
@@ -38,11 +38,46 @@ def test_without_versions_nothing_is_known() -> None:
 def test_versions_of_a_large_part_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("store.replay.log.MOST_BYTES", 250)
     versions = PartVersions()
-    for at in range(1, 9):
-        versions.add(at, part({"output": f"{at}" + "-" * 84}, "tool-Bash"))
-    last, first = versions.at(99), versions.at(1)
+    taken = [versions.add(at, part({"output": f"{at}" + "-" * 84}, "tool-Bash"))
+             for at in range(1, 4)]
+    assert taken == [True, True, False] and versions.covers(2) and not versions.covers(3)
+    last, first = versions.at(2), versions.at(1)
     assert last is not None and json.loads(last[0].data_json)["output"].startswith("2-")
     assert first is not None and first[0].tool_state == "output-available"
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_any_version_of_a_large_part_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    monkeypatch.setattr("store.replay.log.MOST_BYTES", 250)
+
+    def data(at: int) -> str:
+        words = "".join(f"{number}{'-' * 84}" for number in range(1, at + 1)) if grows else (
+            f"{at}{'-' * 84}")
+        return json.dumps({"type": "text", "text": words} if grows else {"output": words})
+
+    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as db:
+        switch_on(db)
+        do = db.connection.execute
+        do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+           " VALUES ('ses_1', 'a', '{}', 1, 1)")
+        do("INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'assistant', '{}', 1, 1)")
+        do("INSERT INTO chat_parts VALUES ('p', 'msg_1', 'ses_1', 0, ?, ?, NULL, NULL, 1, 1)",
+           ("text" if grows else "tool-Bash", data(1)))
+        for at in range(2, 10):
+            do("UPDATE chat_parts SET data_json = ?, updated_at = ?", (data(at), at))
+        do("UPDATE events SET at = coalesce(updated_at, created_at)")
+        lives = Lives()
+        lives.take(log_page(db, "ses_1", 0, 99)[0])
+        (life,) = lives.parts["p"]
+        writes = Writes(life.times, life.seqs, is_own=True, is_past=False)
+        assert list(writes.times) == list(range(1, 10))
+        for moment in (*range(1, 10), 5, 99):
+            versions = part_versions(db, "ses_1", writes, moment)
+            found = versions.at(moment)
+            assert versions.covers(moment) and found is not None
+            assert json.loads(found[0].data_json) == json.loads(data(min(moment, 9)))
 
 
 def test_what_an_import_writes_later_is_not_as_it_happened(tmp_path: Path) -> None:
