@@ -312,6 +312,7 @@ class Verifier:
     def _read_parts(
         self, found: dict[str, list[Part]], condition: str, values: Sequence[Any]
     ) -> None:
+        """Read the parts in which a term may match."""
         if self._kind_fits is not None:
             kinds = self._db.connection.execute(
                 f"SELECT DISTINCT p.type FROM chat_parts p WHERE {condition}", values).fetchall()
@@ -320,8 +321,11 @@ class Verifier:
             'SELECT p.message_id, p.id, p."index", p.type, p.data_json, p.tool_state,'
             f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}{self._kind}", values,
         ).fetchall()
+        may_match = self._may_match
         for row in rows:
             message_id, name, index, kind, data_json, state, created_at, updated_at = row
+            if not may_match(data_json if type(data_json) is str else text(data_json) or "{}"):
+                continue
             if type(name) is type(kind) is type(data_json) is type(message_id) is str and (
                 type(index) is type(created_at) is type(updated_at) is int
             ) and (state is None or type(state) is str):
@@ -373,8 +377,6 @@ class Verifier:
     ) -> tuple[set[int], Found | None]:
         """Return which terms match in a part, and it as a hit; None where it is not eligible."""
         asks, session = self.asks, self.sessions[message.session_id]
-        if not self._may_match(part):
-            return set(), None
         data = decode_part(part.kind, part.data_json)
         if self._masks is not None:
             data = self._masks.mask_json(dict(data))
@@ -407,19 +409,25 @@ class Verifier:
         place = Place(message.created_at, message.id, part.position)
         return matched, Found(place, session, message, part, data, searched, where)
 
-    def _may_match(self, part: Part) -> bool:
+    def _may_match(self, stored: str) -> bool:
         """Return whether a term may match, as the stored JSON tells without decoding it."""
-        stored = part.data_json
         any_word = not self._words and not self._phrases
         if (any_word and not self._stored_names) or "\\u" in stored:
             return True
         folded = fold(stored)
-        if not all(name in folded for name in self._stored_names):
+        for name in self._stored_names:
+            if name not in folded:
+                return False
+        if any_word or '"attachment"' in stored:
+            return True
+        for test in self._phrases:
+            if test(folded):
+                return True
+        for word in self._words:
+            if word in folded:
+                return True
+        if not self._words:
             return False
-        if any_word or any(test(folded) for test in self._phrases) or '"attachment"' in stored:
-            return True
-        if any(word in folded for word in self._words):
-            return True
         squeezed = folded.replace("-", "").replace("_", "")
         return any(word in squeezed for word in self._words)
 

@@ -149,14 +149,16 @@ def _messages(
 
 
 def batches(candidates: Iterable[Candidate], before: Place | None) -> Iterator[list[Candidate]]:
-    """Yield candidates in the order of all hits, in batches that grow.
+    """Yield candidates in the order of all hits, in batches of a quarter of all before.
+
+    A page that is full within a batch then has not read much more than it needed.
 
     Args:
         candidates: Ordered by ``created_at``, descending; in any order within one millisecond.
             A ``Pause`` among them ends the batch.
         before: The last hit of the page before; its message may have further hits.
     """
-    size, batch = FIRST_BATCH, list[Candidate]()
+    looked, size, batch = 0, FIRST_BATCH, list[Candidate]()
     for candidate in _in_order(candidates):
         if type(candidate) is Pause:
             yield batch
@@ -167,7 +169,8 @@ def batches(candidates: Iterable[Candidate], before: Place | None) -> Iterator[l
         batch.append(candidate)
         if len(batch) >= size:
             yield batch
-            size, batch = min(2 * size, LARGEST_BATCH), []
+            looked += len(batch)
+            size, batch = min(max(looked // 4, FIRST_BATCH), LARGEST_BATCH), []
     yield batch
 
 
