@@ -138,7 +138,9 @@ def _copy(
         rows = masked(rows, masking)
     rows = fitted(target, rows)
     try:
-        with transaction(target.connection, wait_s=LOCK_PATIENCE_S):
+        with transaction(target.connection, wait_s=LOCK_PATIENCE_S,
+                         begin=target.beginning_beside_recorders()):  # fmt: skip
+            target.lock_session(rows.id)
             written = _write(target, rows, replace, clock)
     except (StoreError, *OF_A_SESSION) as error:
         found.failed[session_id] = why_not(error)

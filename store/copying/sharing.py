@@ -253,7 +253,8 @@ class _Bringing:
             self.found.unchanged += 1
             return
         try:
-            with transaction(self.target.connection, wait_s=LOCK_PATIENCE_S):
+            with transaction(self.target.connection, wait_s=LOCK_PATIENCE_S,
+                             begin=self.target.beginning_beside_recorders()):  # fmt: skip
                 self._write(rows, session_id)
         except (StoreError, *OF_A_SESSION) as error:
             self.found.failed[session_id] = why_not(error)
@@ -292,6 +293,7 @@ class _Bringing:
         if why := self._forgotten(placed):
             self.found.skipped[original] = why
             return
+        self.target.lock_session(placed.id)
         before = stored_stamps(self.target, placed.id)
         kept: frozenset[str] = frozenset()
         if before is not None and hash_of(before) != hash_of(placed.stamps()) and (

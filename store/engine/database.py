@@ -147,6 +147,19 @@ class Database:
         if self.server is not None:
             self.remote.lock_session(session_id)
 
+    def lock_all(self) -> None:
+        """Keep all others from writing until the transaction ends, where they could."""
+        if self.server is not None:
+            self.remote.lock_all()
+
+    def beginning_beside_recorders(self) -> Callable[[], None] | None:
+        """Return what begins a transaction that calls ``lock_session`` for what it writes.
+
+        None begins one as usual, which is alone. On a server no recorder waits for the other,
+        but for one of the same session; verbs, copies and imports wait for each other.
+        """
+        return None if self.server is None else partial(self.remote.begin_beside_others, None)
+
     def data_version(self) -> int:
         """Return a number that differs after every foreign commit."""
         return int(self.connection.execute(self.sql.data_version).fetchall()[0][0])

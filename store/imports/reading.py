@@ -267,7 +267,8 @@ def _import_one(db: Database, pending: _Pending, now: int) -> Imported:
 
 def _store(db: Database, pending: _Pending, result: Imported, now: int) -> Outcome:
     try:
-        with transaction(db.connection):
+        with transaction(db.connection, begin=db.beginning_beside_recorders()):
+            db.lock_session(result.session_id)
             return _insert(db, pending, result, now)
     except _UNFIT as error:
         result.problems.append(f"cannot be stored: {_meaning(error)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.verbs import fork_rows, rollups
 from store.verbs.cells import CellEdit, apply_edit, load_edits
@@ -30,6 +31,7 @@ class Step:
     kept: str | None = None
 
 
+@beside_others
 def undo(db: Database, *, now: int) -> Step:
     """Take the newest verb back; a fork that has grown is kept, and undo goes past it.
 
@@ -44,6 +46,7 @@ def undo(db: Database, *, now: int) -> Step:
     if entry is None:
         raise Refused("there is nothing to undo")
     edits = [edit.inverse() for edit in reversed(load_edits(entry.edits_json))]
+    _lock(db, entry, edits)
     if entry.created_session is not None:
         made = entry.created_session
         reason = fork_rows.why_kept(db, made, entry.created_fingerprint)
@@ -63,6 +66,7 @@ def undo(db: Database, *, now: int) -> Step:
     return Step(entry.verb, entry.summary, entry.session_id)
 
 
+@beside_others
 def redo(db: Database, *, now: int) -> Step:
     """Do again what was undone last; a new verb in between ends that.
 
@@ -76,6 +80,8 @@ def redo(db: Database, *, now: int) -> Step:
     entry = oldest_undone(db)
     if entry is None:
         raise Refused("there is nothing to redo")
+    edits = load_edits(entry.edits_json)
+    _lock(db, entry, edits)
     if entry.created_session is not None:
         if fork_rows.is_there_again(db, entry.seq):
             raise Refused(f"the fork {entry.created_session} is in the store again")
@@ -84,9 +90,18 @@ def redo(db: Database, *, now: int) -> Step:
         note_change(db, entry.created_session, now)
     if entry.verb == "delete":
         take_out(db, entry.seq, entry.session_id, now)
-    _apply(db, entry, load_edits(entry.edits_json), now)
+    _apply(db, entry, edits, now)
     set_state(db, entry.seq, "done")
     return Step(entry.verb, entry.summary, entry.created_session or entry.session_id)
+
+
+def _lock(db: Database, entry: LogEntry, edits: list[CellEdit]) -> None:
+    """Keep recorders from what a step changes."""
+    if entry.verb == "delete":
+        db.lock_all()
+    of_edits = {edit.row_id for edit in edits if edit.table == "chat_sessions"}
+    for session_id in sorted({entry.session_id, entry.created_session or "", *of_edits} - {""}):
+        db.lock_session(session_id)
 
 
 def _apply(db: Database, entry: LogEntry, edits: list[CellEdit], now: int) -> None:

@@ -16,15 +16,25 @@ import pytest
 from store.engine import changes, schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
+from store.engine.server.connection import _WRITERS
 from store.engine.server.statements import turned
 from store.engine.server.watching import watch
-from store.engine.transactions import OfSession, explained, is_busy, is_lost
+from store.engine.transactions import (
+    OfSession,
+    explained,
+    is_beside_others,
+    is_busy,
+    is_lost,
+    transaction,
+)
 from store.errors import Refused, StoreError
 from store.events.log import switch_on
 from store.ids import IdMinter
 from store.queries import inspection, messages, sessions
+from store.recorder.procedures import drive
 from store.recorder.writing import log_change
 from store.store import Store
+from store.verbs.delete import delete
 from store.verbs.fork import fork
 from store.verbs.guards import require_session
 from store.verbs.marks import rename
@@ -33,6 +43,7 @@ from store.verbs.undo import redo, undo
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
 from tests.store.engines import new_server_store, opened_again
+from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 
 
@@ -422,3 +433,41 @@ def test_recorders_of_several_sessions_lose_nothing(url: str) -> None:
     assert seen == {f"msg_{number}_{at}" for number in range(count) for at in range(rounds)}
     for db in (reader, *stores):
         db.close()
+
+
+def test_a_recorder_goes_on_beside_undo_and_a_copy(postgres: Cluster) -> None:
+    """They hold the lock of what they change, where they held that of all writers."""
+    url = new_server_store(postgres)
+    db, other = open_target(url, write=True), open_target(url, write=True)
+    mine, copied = Talk(db).session("Mine"), Talk(db).session("Copied")
+    recording, message = record(other, [{"type": "start"}, {"type": "text-start", "id": "t"}],
+                                session=mine)
+    assert is_beside_others(undo) and is_beside_others(redo)
+
+    def locks() -> set[str]:
+        return {row[0] for row in other.connection.execute(
+            "SELECT mode FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+            " WHERE locktype = 'advisory' AND datname = current_database()"
+            f" AND objid = {_WRITERS}").fetchall()}
+
+    with transaction(db.connection, begin=db.beginning_beside_recorders()):
+        db.lock_session(copied)
+        # Deleting takes all of the lock; it would wait for this here.
+        assert locks() == {"ShareLock"}
+        feed(other, recording, [{"type": "text-delta", "id": "t", "delta": "on"}])
+        drive(other, recording.save())
+        db.lock_all()
+        assert locks() == {"ShareLock", "ExclusiveLock"}
+    assert stored(other, message)["parts"][0]["text"] == "on"
+    in_transaction(db, archive, [copied], now=1)
+    for step, count in ((undo, 0), (redo, 1)):
+        in_transaction(db, step, now=2)
+        assert len(other.connection.execute(
+            "SELECT 1 FROM chat_sessions WHERE archived_at IS NOT NULL").fetchall()) == count
+    in_transaction(db, delete, copied, now=3)
+    for step, count in ((undo, 2), (redo, 1)):
+        in_transaction(db, step, now=4)
+        assert len(other.connection.execute("SELECT 1 FROM chat_sessions").fetchall()) == count
+    drive(other, recording.close())
+    for each in (db, other):
+        each.close()

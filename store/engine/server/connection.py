@@ -334,6 +334,12 @@ class ServerConnection:
         if self._is_beside_others and self.in_transaction:
             self.script(f"SELECT {_lock_of(session_id)}")
 
+    def lock_all(self) -> None:
+        """Keep all others from writing until the transaction ends."""
+        if self._is_beside_others and self.in_transaction:
+            self.script(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+            self._is_beside_others = False
+
     def _begin_writing(self, locks: str) -> None:
         self._end_beside("ROLLBACK")
         self._is_beside_others = False
