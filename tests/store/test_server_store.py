@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 import time
@@ -343,6 +344,29 @@ def test_answers_of_every_size_and_end(url: str) -> None:
         "SELECT pg_terminate_backend(CAST(? AS integer))", (backend,))))
     with pytest.raises(sqlite3.OperationalError) as raised:
         ask("SELECT 1")
+    assert is_lost(raised.value) and database.moved()
+    database.close()
+    other.close()
+
+
+def test_a_connection_that_was_closed_while_it_rested(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.engine.server.waiting._QUIET_S", 60.0)
+    database, other = open_target(url), open_target(url)
+    (backend,) = database.connection.execute("SELECT pg_backend_pid()").fetchone()
+    other.connection.execute("SELECT pg_terminate_backend(CAST(? AS integer))", (backend,))
+
+    def is_gone() -> bool:
+        try:
+            os.kill(backend, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    until(is_gone)
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        database.connection.execute("SELECT pg_backend_pid()")
     assert is_lost(raised.value) and database.moved()
     database.close()
     other.close()

@@ -32,6 +32,7 @@ class AnswerLoop(asyncio.SelectorEventLoop):
         self._events = selectors.DefaultSelector()
         super().__init__(self._events)
         self._protocol: Any = None
+        self._transport: Any = None
         self._socket = -1
         self._left = 0
 
@@ -44,7 +45,7 @@ class AnswerLoop(asyncio.SelectorEventLoop):
         def take(connection: Any, protocol: Any, transport: Any, *rest: Any) -> None:
             base.__init__(connection, protocol, transport, *rest)
             if transport.get_extra_info("ssl_object") is None:
-                self._protocol = protocol
+                self._protocol, self._transport = protocol, transport
                 self._socket = transport.get_extra_info("socket").fileno()
 
         return new_class(base.__name__, (base,), exec_body=lambda body: body.update(__init__=take))
@@ -79,6 +80,8 @@ class AnswerLoop(asyncio.SelectorEventLoop):
 
     def _received(self) -> bytes:
         """Return the next bytes; none where the loop has to run."""
+        if self._transport.is_closing():  # The statement could not be sent.
+            return b""
         events = self._events.select(_QUIET_S)
         if len(events) == 1 and events[0][0].fd == self._socket \
                 and events[0][1] == selectors.EVENT_READ:
