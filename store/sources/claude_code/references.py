@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -88,26 +89,53 @@ def _add_texts(found: list[str], value: Any) -> None:
             _add_texts(found, item)
 
 
-def later_references(transcript: Transcript) -> set[str] | None:
-    """Return what the rows after the context name and do not define themselves.
+class NamingTranscript(Transcript):
+    """A session file that notes, as its rows come, what they define and what they name.
 
-    Returns:
-        None where that is a row of the context, other than the parent of the first of them.
+    A second pass over all rows would find none of them in the processor's cache.
     """
-    first = transcript.context_rows
-    rows = transcript.rows[first:]
-    defined = set[str]().union(*map(defined_by, rows))
-    named = set[str]().union(*map(named_of_others, rows[1:] if first else rows))
-    if first and rows:
-        named.update(name for name in named_of_others(rows[0]) if name != rows[0].parent)
-    named.update(leaf for leaf, _ in transcript.summaries)
-    if transcript.leaf is not None:
-        named.add(transcript.leaf)
-    named -= defined
-    if first:
-        for row in transcript.rows[:first]:
+
+    def __init__(self, path: str, line_limit: int, **begin: int) -> None:
+        """Start with nothing read.
+
+        Args:
+            path: The file.
+            line_limit: Bytes of the longest line that is read.
+            begin: Where it is read from, as in ``LinesFile``.
+        """
+        super().__init__(path, line_limit, **begin)
+        self._defined: set[str] = set()
+        self._named: set[str] = set()
+
+    def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
+        """Take the earlier records; what those name is not asked for."""
+        super().take_context(records)
+        self._defined.clear()
+        self._named.clear()
+
+    def add(self, row: Row) -> None:
+        """Add a row, and note what it defines and names."""
+        super().add(row)
+        self._defined.update(defined_by(row))
+        named = named_of_others(row)
+        if 0 < self.context_rows == len(self.rows) - 1:
+            # The first row after the context follows one of it.
+            named = [name for name in named if name != row.parent]
+        self._named.update(named)
+
+    def later_references(self) -> set[str] | None:
+        """Return what the rows after the context name and do not define themselves.
+
+        Returns:
+            None where that is a row of the context, other than the parent of the first of them.
+        """
+        named = self._named.union(leaf for leaf, _ in self.summaries)
+        if self.leaf is not None:
+            named.add(self.leaf)
+        named -= self._defined
+        for row in self.rows[: self.context_rows]:
             for name in defined_by(row):
-                if name in named and not transcript.stands_for(name):
+                if name in named and not self.stands_for(name):
                     return None
                 named.discard(name)
-    return named
+        return named

@@ -24,7 +24,7 @@ from store.sources.claude_code.costs import CostNote
 from store.sources.claude_code.forks import marked_origin
 from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
 from store.sources.claude_code.reader import Earlier, SessionReader
-from store.sources.claude_code.references import defined_by, later_references, named_by
+from store.sources.claude_code.references import NamingTranscript, defined_by, named_by
 from store.sources.claude_code.rows import Row
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.claude_code.transcript import Transcript
@@ -99,9 +99,9 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         """Return a reader of the unit that has read nothing."""
         return self._make_reader(self.unit)
 
-    def open(self, path: str, **begin: int) -> Transcript:
+    def open(self, path: str, **begin: int) -> NamingTranscript:
         """Return the session's file with nothing read."""
-        return Transcript(path, self._line_limit, **begin)
+        return NamingTranscript(path, self._line_limit, **begin)
 
     def file_of(self, reader: SessionReader) -> Transcript | None:
         """Return the session's file."""
@@ -173,14 +173,16 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
                 raise CannotGoOn
         if stop is None:
             return  # nothing is before
-        names = later_references(file)
+        assert isinstance(file, NamingTranscript)
+        names = file.later_references()
         # What an agent was started by is known; that it is named again changes nothing.
         if names is None or self.known(names.difference(stop.agents)):
             raise CannotGoOn
 
     def holds(self, file: Transcript) -> bool:
         """Return whether the rows after a place name nothing of its context."""
-        return later_references(file) is not None
+        assert isinstance(file, NamingTranscript)
+        return file.later_references() is not None
 
     def build(self, reader: SessionReader, stop: SessionStop | None) -> SessionDraft | None:
         """Return the session, its calls linked to the agents that they started."""

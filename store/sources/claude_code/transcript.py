@@ -150,9 +150,10 @@ class Transcript(LinesFile):
         self.leaf = None
         self.queue.row(row)
         self._times.take(self.rows, row)
-        self._append(row)
+        self.add(row)
 
-    def _append(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
+        """Add a row after the others."""
         self.rows.append(row)
         data = row.data
         if (
@@ -176,7 +177,7 @@ class Transcript(LinesFile):
             follow = self.queue.note if kind == "queue-operation" else self.queue.attachment
             row = follow(data, record, self.rows[-1] if self.rows else None)
             if row is not None:
-                self._append(row)
+                self.add(row)
         elif kind == "cost-state":
             found = cost_note(record, data)
             self.costs += [found] if found is not None else []
