@@ -12,6 +12,7 @@ from tui.kit.text import cells
 from tui.live.summary import Summary
 from tui.main.bars import Headline, TopLine
 from tui.main.screen import MainScreen
+from tui.state.layout import BORDER
 
 SIX = [
     Told("ses_a", "Retry loop", "/w/api", age=5),
@@ -131,8 +132,9 @@ async def test_what_is_on_its_way_is_named_at_once(
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(160, 40)) as pilot:
         await pilot.pause()
-        slot = app.main.panes.widgets["transcript"]
-        drawn = [slot.render_line(y).text.rstrip() for y in range(3)]
+        slot = app.main.panes.slot
+        assert slot is not None
+        drawn = [slot.render_line(y).text[BORDER:].rstrip() for y in range(3)]
         assert drawn == [" Session 0", " opening…", ""]
         let_go.set()
         await settled(app, pilot)

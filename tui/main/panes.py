@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -21,6 +21,7 @@ from tui.kit.paint import blank, paint_of, strip_of
 from tui.main.outline import opening_line
 from tui.sessions.pane import SessionsPane
 from tui.state.layout import (
+    BORDER,
     PANES,
     THREE_PANES,
     TWO_PANES,
@@ -62,34 +63,42 @@ class PaneRow(Horizontal):
 
 
 class PaneSlot(Widget):
-    """Keeps a pane's place until its module is loaded, after the first paint.
+    """Draws what is right of the list until transcript and inspector are loaded.
 
-    Its first two lines are where the pane's header will be: what is being opened.
+    The first two lines of the transcript are where its header will be: what is being opened. One
+    widget for both panes and their borders, as each widget takes 1 % of the time to the screen.
     """
 
-    DEFAULT_CSS = "PaneSlot { height: 1fr; }"
+    DEFAULT_CSS = "PaneSlot { height: 1fr; width: 1fr; }"
 
-    def __init__(self, name_of: Callable[[], str | None] | None, *, id: str) -> None:
-        """Make a slot.
+    def __init__(
+        self, title: Callable[[], str | None], arrangement: Callable[[], Arrangement]
+    ) -> None:
+        """Make the slot.
 
         Args:
-            name_of: Returns the title of what is being opened, None where nothing is; without
-                it the slot is a panel that stays empty.
-            id: The widget's id.
+            title: Returns the title of what is being opened, None where nothing is.
+            arrangement: Returns which panes are to be seen.
         """
-        super().__init__(id=id)
-        self._name_of = name_of
+        super().__init__(id="slot")
+        self._title, self._arrangement = title, arrangement
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the lines; most are equal, and drawn once."""
         return lines_of(self, crop, different=2)
 
     def render_line(self, y: int) -> Strip:
-        """Draw the title and that it is being opened."""
-        paint, width = paint_of(self.app), self.size.width
-        if self._name_of is None:
-            return blank(width, paint, "panel")
-        return strip_of(opening_line(self._name_of(), y), width, paint, ground="background")
+        """Draw a line of the panes and of the borders on their left."""
+        paint, left, arrangement = paint_of(self.app), self.size.width, self._arrangement()
+        border = blank(BORDER, paint, "background")
+        inspector = arrangement.widths.get("inspector", 0)
+        if not arrangement.shows("transcript"):
+            return blank(left, paint, "panel")
+        before = [border] if arrangement.shows("sessions") else []
+        behind = [border, blank(inspector, paint, "panel")] if inspector else []
+        width = left - sum(strip.cell_length for strip in (*before, *behind))
+        line = strip_of(opening_line(self._title(), y), width, paint, ground="background")
+        return Strip.join([*before, line, *behind])
 
 
 class Splitter(Widget):
@@ -158,12 +167,13 @@ class Panes:
     """Arranges the panes on a screen, and moves the focus between them.
 
     Attributes:
-        widgets: The panes by name; the slots of those that are not loaded yet.
+        widgets: The panes that are loaded, by name.
+        slot: Is where the others will be.
     """
 
     def __init__(
-        self, screen: Screen[None], state: ViewState, sessions: SessionsPane,
-        slots: tuple[PaneSlot, PaneSlot], *, arranged: Callable[[], None],
+        self, screen: Screen[None], state: ViewState, sessions: SessionsPane, *,
+        arranged: Callable[[], None],
     ) -> None:
         """Take the panes.
 
@@ -171,33 +181,30 @@ class Panes:
             screen: The screen that they are on.
             state: Its layout is read and kept up to date.
             sessions: The session list.
-            slots: The places of transcript and inspector.
             arranged: Called when what is seen or the focus may have changed.
         """
         self._screen, self._state, self._sessions = screen, state, sessions
         self._arranged = arranged
-        self.widgets: dict[PaneName, Widget] = {
-            "sessions": sessions, "transcript": slots[0], "inspector": slots[1],
-        }
+        self.widgets: dict[PaneName, Widget] = {"sessions": sessions}
+        self.slot: PaneSlot | None = PaneSlot(
+            sessions.selected_title, lambda: self.arrangement)
 
-    async def load(self, **loaded: Widget) -> None:
-        """Put panes in the places of their slots, which are seen until all panes are there."""
-        places = self._screen.query_one("#panes")
-        names: Sequence[PaneName] = ("transcript", "inspector")
-        slots = [self.widgets[name] for name in names]
-        for name, slot in zip(names, slots, strict=True):
-            loaded[name].display = False
-            await places.mount(loaded[name], after=slot)
-        for name, slot in zip(names, slots, strict=True):
-            pane = self.widgets[name] = loaded[name]
-            pane.display, slot.display = slot.display, False
-            pane.styles.width = slot.styles.width
-        await places.remove_children(slots)
+    async def load(self, *, transcript: Widget, inspector: Widget) -> None:
+        """Put the panes in the place of the slot, which is seen until both are there."""
+        slot = self.slot
+        assert slot is not None
+        came = [Splitter("sessions"), transcript, Splitter("inspector"), inspector]
+        for widget in came:
+            widget.display = False
+        await self._screen.query_one(PaneRow).mount_all(came, after=slot)
+        slot.display, self.slot = False, None
+        self.widgets |= {"transcript": transcript, "inspector": inspector}
         focused = self._state.layout.focused
         if self.widgets[focused].has_focus_within:
             self.apply()  # What is typed meanwhile goes on in the line that has the focus.
         else:
             self.focus(focused)
+        await slot.remove()
 
     @property
     def arrangement(self) -> Arrangement:
@@ -212,7 +219,10 @@ class Panes:
             if pane.display:
                 pane.styles.width = arrangement.widths[name] or "1fr"
         for splitter in self._screen.query(Splitter):
-            splitter.display = splitter.pane in arrangement.sides
+            splitter.display = self.slot is None and splitter.pane in arrangement.sides
+        if self.slot is not None:
+            self.slot.display = any(name not in self.widgets for name in arrangement.widths)
+            self.slot.refresh()
         self._arranged()
 
     # Focus
@@ -239,10 +249,12 @@ class Panes:
         """Bring a pane into sight and give it the focus."""
         self._state.layout = self._state.layout.with_focus(name)
         self.apply()
-        self._screen.set_focus(self._focus_target(self.widgets[name]))
+        self._screen.set_focus(self._focus_target(self.widgets.get(name)))
         self._arranged()
 
-    def _focus_target(self, pane: Widget) -> Widget | None:
+    def _focus_target(self, pane: Widget | None) -> Widget | None:
+        if pane is None:
+            return None
         if pane is self._sessions:
             return self._sessions.view
         if pane.can_focus:

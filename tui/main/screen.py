@@ -27,7 +27,7 @@ from tui.main.bars import Headline, TopLine
 from tui.main.first_frame import lines_of_list
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
-from tui.main.panes import PaneRow, Panes, PaneSlot, Splitter
+from tui.main.panes import PaneRow, Panes, Splitter
 from tui.main.places import PlaceKeeper
 from tui.messages import (
     InspectRequested,
@@ -103,11 +103,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.sessions = SessionsPane(self.library, state, page)
         self.transcript: TranscriptPane | None = None
         self.inspector: InspectorPane | None = None
-        slots = (
-            PaneSlot(self.sessions.selected_title, id="transcript-slot"),
-            PaneSlot(None, id="inspector-slot"),
-        )
-        self.panes: Panes = Panes(self, state, self.sessions, slots, arranged=self._arranged)
+        self.panes: Panes = Panes(self, state, self.sessions, arranged=self._arranged)
         self.opener = SessionOpener(self, self.library, state)
         self.feed = InspectorFeed(self, self.library)
         self.keeper = PlaceKeeper(
@@ -121,10 +117,8 @@ class MainScreen(CommandPane, Screen[None]):
             yield Headline(one_line(self.library.headline))
         with PaneRow(id="panes"):
             yield self.sessions
-            yield Splitter("sessions")
-            yield self.panes.widgets["transcript"]
-            yield Splitter("inspector")
-            yield self.panes.widgets["inspector"]
+            if self.panes.slot is not None:
+                yield self.panes.slot
         yield BottomLine()
 
     def on_mount(self) -> None:
