@@ -59,6 +59,12 @@ def text_of(size: int) -> str:
     return line * (size // len(line))
 
 
+def cjk_of(size: int) -> str:
+    """Return a tool's output as text of three bytes a character."""
+    line = "工具的输出有一行又一行的文字\n"
+    return line * (size // len(line.encode()))
+
+
 def rows_of(size: int) -> list[dict[str, Any]]:
     """Return a tool's output as JSON: many small objects."""
     return [{"line": number, "text": "a line of the output " * 3} for number in range(size // 90)]
@@ -113,7 +119,8 @@ async def _measure(size: int, rounds: int) -> list[Line]:
             found: dict[str, list[Delay]] = {"floor": []}
             kept: list[object] = []
             for kind, output in (
-                ("text", text_of(size)), ("rows", rows_of(size)), ("nested", nested_of(size)),
+                ("text", text_of(size)), ("cjk", cjk_of(size)),
+                ("rows", rows_of(size)), ("nested", nested_of(size)),
             ):
                 for _ in range(rounds):
                     found["floor"].append(await _floor())

@@ -73,7 +73,8 @@ def called(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Calle
 
 Imported = Callable[..., list[str]]
 QUICK = ("claude-code", "codex", "cline")
-"""Agents with which each run of the tests tries all prompts."""
+"""Agents with which each run of the tests tries all prompts and values."""
+EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in AGENTS]
 
 
 @pytest.fixture
@@ -125,8 +126,7 @@ def _taken(call: list[str]) -> str | None:
     return rest[0].partition("=")[2] if rest else None
 
 
-@pytest.mark.parametrize("agent", [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in AGENTS])
+@pytest.mark.parametrize("agent", EACH)
 def test_no_prompt_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, home: Path, tmp_path: Path
 ) -> None:
@@ -157,7 +157,7 @@ def test_no_prompt_is_obeyed(
     assert not [*tmp_path.rglob("pwned*")]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", EACH)
 def test_no_other_value_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, tmp_path: Path, home: Path
 ) -> None:

@@ -64,6 +64,7 @@ def test_problems_of_another_store_are_listed_by_what_is_printed(
     assert "✗ 1 problem" in run(*shlex.split(command)).out
 
 
+@pytest.mark.long
 def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")
@@ -112,6 +113,7 @@ def test_a_place_that_cannot_be_read(
     assert run("sync").code == 0
 
 
+@pytest.mark.long
 def test_a_store_with_a_damaged_page(run: Run, demo: Path, claude_home: Path) -> None:
     run("sync")
     with sqlite3.connect(demo) as connection:

@@ -105,6 +105,7 @@ def test_a_server_that_is_down_costs_only_itself(
     assert "s3cret" not in printed
 
 
+@pytest.mark.long
 def test_what_is_lost_is_not_lost_here(
     run: Run, postgres: Server, home: Path, hub_server: Database
 ) -> None:

@@ -134,7 +134,8 @@ async def test_escape_leads_from_the_diff_to_the_list_and_out(talk: Talk) -> Non
         assert app.screen is not screen
 
 
-@pytest.mark.parametrize("inside", [["D"], ["/", *"py", "enter"]])
+@pytest.mark.parametrize("inside", [
+    ["D"], pytest.param(["/", *"py", "enter"], marks=pytest.mark.long)])
 async def test_q_closes_from_a_diff_and_a_filter_and_escape_steps_back(
     talk: Talk, inside: list[str]
 ) -> None:

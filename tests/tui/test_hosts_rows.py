@@ -52,6 +52,11 @@ def values(make: Callable[[Path], Path]) -> list[Any]:
 
 
 @pytest.mark.long
+def long(*values: object) -> list[Any]:
+    """Return values whose tests are among the long ones."""
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+
+
 @pytest.mark.parametrize("make", [contract, loose])
 async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Path) -> None:
     path = make(tmp_path / "host.db")
@@ -88,7 +93,7 @@ async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Pa
     assert problems() == ""
 
 
-@pytest.mark.parametrize("role", ["developer", "tool", "", "on:hit \x1b[31m", "text b"])
+@pytest.mark.parametrize("role", ["developer", "on:hit \x1b[31m", *long("tool", "", "text b")])
 async def test_unknown_roles_and_kinds(role: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)
@@ -108,7 +113,8 @@ async def test_unknown_roles_and_kinds(role: str, tmp_path: Path) -> None:
     assert problems() == ""
 
 
-@pytest.mark.parametrize("marks", [5, "x", [1], {"tags": 5}, {"tags": {"a": 1}, "labels": [1]}])
+@pytest.mark.parametrize("marks", [
+    {"tags": {"a": 1}, "labels": [1]}, *long(5, "x", [1], {"tags": 5})])
 async def test_marks_of_another_shape(marks: object, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)
@@ -133,7 +139,7 @@ DEEP = '{"title": "deep", "usage": ' + "[" * 5000 + "]" * 5000 + "}"
 
 
 @pytest.mark.parametrize(
-    "metadata", ["", "{", "[]", "null", '"x"', '{"hidden_at": "x"}', DEEP],
+    "metadata", ["", '{"hidden_at": "x"}', DEEP, *long("{", "[]", "null", '"x"')],
     ids=lambda text: text[:20],
 )
 async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None:
@@ -156,7 +162,7 @@ async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None
     assert problems() == ""
 
 
-@pytest.mark.parametrize("kind", ["text", "tool-sh", "reasoning", "data-x"])
+@pytest.mark.parametrize("kind", ["text", "tool-sh", *long("reasoning", "data-x")])
 async def test_parts_that_are_damaged_are_shown_as_damaged(kind: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)

@@ -42,6 +42,7 @@ async def typed(run: Running, pace: int, *keys: str) -> None:
     await run.quiet()
 
 
+@pytest.mark.long
 async def test_text_is_read_in_the_order_it_was_typed_in(tmp_path: Path) -> None:
     async with running(two_talks(tmp_path / "s.db")) as run:
         for pace in PACES:

@@ -191,6 +191,7 @@ async def test_marked_ones_go_together_and_come_back_together(tmp_path: Path) ->
         assert archived(path) == ""
 
 
+@pytest.mark.long
 async def test_only_what_the_filter_matches_is_marked(tmp_path: Path) -> None:
     told = [*FIVE, Told("ses_x", "Other thing", "/w/p", age=9),
             Told("ses_y", "Session of it", "/w/p", age=8, parent="ses_x")]
