@@ -13,6 +13,7 @@ import orjson
 from store.engine.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.errors import StoreError
 from store.sources.base.protocol import (
+    FolderedSource,
     FollowedSource,
     Follower,
     Problem,
@@ -92,7 +93,17 @@ def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Un
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).units_on(root, problems)
+    if isinstance(source, FolderedSource):
+        problems += filter(None, (_broken(root / name) for name in source.folders))
     return each_once(source, source.units(root, problems))
+
+
+def _broken(folder: Path) -> Problem | None:
+    """Return what is wrong with a folder of sessions that leads nowhere, or is a file."""
+    reason = why_unreadable(folder) if folder.is_symlink() and not folder.is_dir() else None
+    if reason is None and folder.is_file():
+        reason = "is a file, where a folder of sessions belongs"
+    return None if reason is None else Problem(str(folder), 0, reason)
 
 
 def read(source: Source, root: Root, unit: Unit) -> Reading:

@@ -89,3 +89,23 @@ def test_settings_with_a_nul(run: Run, home: Path) -> None:
     configure(home, '[sources]\nexcluded_workspaces = ["\\u0000"]\n'
                     '[sources.paths]\nclaude-code = ["\\u0000"]\n')  # fmt: skip
     assert run("sources").code == run("sync").code == run("sessions").code == 0
+
+
+@pytest.mark.parametrize(("folder", "target", "reason"), [
+    (".claude/projects", "projects", "Too many levels"),
+    (".claude/projects", "/nowhere/projects", "is a link to /nowhere/projects, which is not there"),
+    (".codex/sessions", "/nowhere/sessions", "is a link to /nowhere/sessions, which is not there"),
+    (".gemini/tmp", "../gone", "is a link to ../gone, which is not there"),
+    (".copilot/session-state", "gone", "is a link to gone, which is not there"),
+    (".qwen/projects", "gone", "is a link to gone, which is not there"),
+])  # fmt: skip
+def test_a_folder_of_sessions_that_leads_nowhere_is_a_problem(
+    run: Run, home: Path, folder: str, target: str, reason: str
+) -> None:
+    path = home / folder
+    path.parent.mkdir(parents=True)
+    path.symlink_to(target)
+    assert run("sync").code == 1
+    (found,) = [one for place in run("sources", "--problems", "--json").json
+                for one in place["problem_list"]]
+    assert reason in found["reason"]

@@ -259,6 +259,16 @@ Known = Callable[[Collection[str]], bool]
 
 
 @runtime_checkable
+class FolderedSource(Protocol):
+    """A source whose sessions are in folders of the root that have fixed names."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Their names; each may be missing."""
+        ...
+
+
+@runtime_checkable
 class LongSource(Protocol):
     """A source whose long files are read in steps, and continued where they grew."""
 

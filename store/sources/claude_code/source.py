@@ -46,6 +46,7 @@ class ClaudeCodeSource(FileSource, LibrarySource):
     kind = KIND
     knows_copies = True
     label = "Claude Code"
+    folders = ("projects",)
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3
     program = Program(

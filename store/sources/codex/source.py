@@ -99,6 +99,7 @@ class CodexSource(FileSource, LibrarySource):
     kind = KIND
     knows_copies = True
     label = "Codex"
+    folders = (IN_USE, ARCHIVED)
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
     version = 3
     program = Program(frozenset({"codex"}), ("/@openai/codex/",))

@@ -68,6 +68,7 @@ class CopilotSource(FileSource):
 
     kind = KIND
     label = "Copilot CLI"
+    folders = (STATES,)
     tells = ("thoughts", "tokens", "compactions", "forks", "subagents")
     version = 2
     program = Program(frozenset({"copilot"}), ("/@github/copilot/",))

@@ -83,6 +83,7 @@ class GeminiSource(FileSource, LibrarySource):
 
     kind = KIND
     label = "Gemini CLI"
+    folders = ("tmp",)
     tells = ("thoughts", "tokens", "rewinds", "compactions", "subagents")
     version = 2
     program = Program(frozenset({"gemini"}), ("/@google/gemini-cli/",))

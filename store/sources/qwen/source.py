@@ -69,6 +69,7 @@ class QwenSource(FileSource, LibrarySource):
 
     kind = KIND
     label = "Qwen Code"
+    folders = ("projects", "tmp")
     tells = ("thoughts", "tokens", "rewinds", "compactions", "forks", "subagents")
     program = Program(frozenset({"qwen"}), ("/@qwen-code/qwen-code/",))
     variables = ("QWEN_HOME", "QWEN_RUNTIME_DIR")
