@@ -167,6 +167,8 @@ def read(folder: Path) -> dict[str, SessionDraft]:
     [
         ({"status": "cancelled"}, "output-error", "interrupted"),
         ({"status": "rejected-by-user", "reason": "no"}, "output-denied", "denied"),
+        ({"status": "error", "error": {"message": "This tool call was rejected by the user with"
+                                       " feedback: no"}}, "output-denied", "denied"),
         ({"status": "error", "error": "it broke"}, "output-error", "error"),
         ({"status": "something new"}, "output-error", "error"),
         ({"status": "done", "result": {"output": "x", "exitCode": 1}}, "output-available", "ok"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from store.conversation.replies import answers_in, approved_plan, reply_in
+from store.sources.cline.markup import results_in
 from tests.sources.cases import case_drafts
 from tests.tui.test_transcript_layout import block_of, shown
 from tui.words.calls import describe
@@ -173,6 +175,22 @@ def test_of_questions_to_clarify_only_the_answers_are_a_persons(
 def test_each_agents_refusal_holds_words(opening: str) -> None:
     tail = "\n</feedback>" if opening.endswith("<feedback>\n") else ""
     assert reply_in(f"{opening}not there{tail}").words == "not there"
+
+
+@pytest.mark.parametrize(("result", "ended", "words"), [
+    ({"status": "denied", "message": "The user denied this operation and provided the following"
+      " feedback", "feedback": "not there"}, "denied", "not there"),
+    ({"status": "denied", "message": "The user denied this operation."}, "denied", ""),
+    ({"status": "approved", "message": "The user approved this operation and provided the"
+      " following context", "feedback": "and b"}, "ok", "and b"),
+    ({"status": "error", "message": "The tool execution failed", "error": "gone"}, "error", ""),
+    ({"status": "fine"}, "ok", ""),
+])  # fmt: skip
+def test_results_of_roo_that_are_json(result: dict[str, str], ended: str, words: str) -> None:
+    block = {"type": "tool_result", "tool_use_id": "c", "content": [
+        {"type": "text", "text": json.dumps(result, separators=(",", ":"))}]}  # fmt: skip
+    ((_id, _name, text, status),) = results_in([block])
+    assert (status, reply_in(text, succeeded=status == "ok").words) == (ended, words)
 
 
 def test_a_comment_on_an_approved_plan_is_a_persons() -> None:

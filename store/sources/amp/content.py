@@ -19,6 +19,8 @@ from store.sources.base.plain_parts import (
 from store.sources.base.values import mapping, string
 
 _FENCE = "```"
+_REJECTED = "This tool call was rejected by the user"
+"""How an error begins that is a person's refusal, their words after it."""
 
 
 def part_of(block: dict[str, Any], name: str, at: int, record: int) -> PartDraft:
@@ -106,6 +108,7 @@ def settle(part: PartDraft, run: dict[str, Any], at: int, record: int) -> None:
             settle_call(part, "ok", _output(shown), at, record, {**extra, "word": said})
             return
         text = string(words) or string(run.get("reason")) or said
+        status = "denied" if text.startswith(_REJECTED) else status
         settle_call(part, status, text, at, record, extra)
 
 

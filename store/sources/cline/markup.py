@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from store.sources.base.content_blocks import blocks_of
-from store.sources.base.values import string
+from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.values import mapping, string
 
 ANSWERS = frozenset({"attempt_completion", "plan_mode_respond"})
 """Tools that end a turn with an answer."""
@@ -85,7 +86,7 @@ def results_in(
     heading: tuple[str, str] | None = None
     for block in blocks:
         if block.get("type") == "tool_result":
-            words = _text_of(block.get("content"))
+            words = _unwrapped(_text_of(block.get("content")))
             call_id = string(block.get("tool_use_id")) or ""
             status = _outcome(words)
             failed = block.get("is_error") is True and status == "ok"
@@ -118,6 +119,23 @@ def results_in(
 def _text_of(content: object) -> str:
     texts = (block.get("text") for block in blocks_of(content))
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _unwrapped(words: str) -> str:
+    """Return a result that newer versions of Roo write as JSON in the words of older ones."""
+    if not words.startswith('{"status"'):
+        return words
+    try:
+        told = mapping(parse_json(words.encode("utf-8", "replace"), may_be_wrapped=False)[0])
+    except LineError:
+        return words
+    message, error = string(told.get("message")), string(told.get("error"))
+    if message is None or told.get("status") not in ("denied", "approved", "error"):
+        return words
+    feedback = string(told.get("feedback"))
+    if feedback is not None:
+        return f"{message}:\n<feedback>\n{feedback}\n</feedback>"
+    return f"{_FAILED}:\n{error}" if error is not None else message
 
 
 def _outcome(words: str) -> str:
