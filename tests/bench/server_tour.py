@@ -183,11 +183,14 @@ class Tour:
             shown = self.screen.until(what)
         except Failed:
             raise Failed(f"{name} did not come") from None
-        self.spent.setdefault(name, []).append((started, (time.monotonic() - started) * 1_000))
+        self._took(name, started)
         for found in _TROUBLE.findall(shown):
             self.odd[f"{name}: {found}"] = self.odd.get(f"{name}: {found}", 0) + 1
         self._keep(name, shown)
         return shown
+
+    def _took(self, name: str, started: float) -> None:
+        self.spent.setdefault(name, []).append((started, (time.monotonic() - started) * 1_000))
 
     def _keep(self, name: str, shown: str) -> None:
         if self._out is not None:
@@ -269,7 +272,10 @@ class Tour:
         self.stop("the running session", "Tour [0-9]", "L")
         self.screen.press("Enter", "2", "G")
         for _ in range(20):
-            self.stop("live", _differs(str, self.screen.until("following")))
+            # What changes all the time has no screen that was there before.
+            before, started = self.screen.until("following"), time.monotonic()
+            self.screen.until(_differs(str, before))
+            self._took("live", started)
 
 
 def _differs(part: Callable[[str], str], before: str) -> Callable[[str], bool]:

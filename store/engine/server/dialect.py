@@ -34,7 +34,7 @@ class Postgres(Dialect):
 
     def __init__(
         self, *, texts: frozenset[str] = frozenset(), rewritten: frozenset[str] = frozenset(),
-        version: int = 15, ids: str = "C",
+        version: int = 15, ids: str = "C", icu: bool = True,
     ) -> None:
         """Say what a store's columns are.
 
@@ -43,7 +43,9 @@ class Postgres(Dialect):
             rewritten: Columns of ``jsonb``, which orders keys and numbers anew.
             version: The server's major version.
             ids: The collation of ids; empty for that of the database.
+            icu: Whether the server was built with ICU, which knows the case of all letters.
         """
+        self._letters = ' COLLATE "und-x-icu"' if icu else ""
         self._texts, self.rewritten = texts, rewritten
         self._tests_json = version >= 16
         self._collation = f' COLLATE "{ids}"' if ids else ""
@@ -194,8 +196,11 @@ class Postgres(Dialect):
         return f"{expression} ILIKE {pattern} ESCAPE '\\'"
 
     def folded(self, expression: str) -> str:
-        """Return a text as it is compared without regard to case, in any script."""
-        return f'lower({expression} COLLATE "und-x-icu")'
+        """Return a text as it is compared without regard to case, in any script.
+
+        Without ICU these are the scripts of the database's locale: with C, ASCII alone.
+        """
+        return f"lower({expression}{self._letters})"
 
     def hex12(self, number: str) -> str:
         """Return a number's lowest 48 bits as 12 hexadecimal digits."""

@@ -19,7 +19,7 @@ from store.engine.server.errors import ServerError
 from store.engine.server.event_log import ServerEvents
 from store.engine.server.login import schemas_of, url_address
 from store.engine.server.schema import migrate, names, side_schema, version_in
-from store.engine.server.searched import make_indexes
+from store.engine.server.searched import HAS_ICU, make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.system.locations import data_dir
 
@@ -226,11 +226,12 @@ def _require(url: ServerUrl, tables: _Tables) -> None:
 
 def _form(connection: ServerConnection, tables: _Tables, version: int | None) -> Form:
     kinds = [column for table in tables.columns.values() for column in table.items()]
+    ((icu,),) = connection.execute(f"SELECT {HAS_ICU}").fetchall()
     dialect = Postgres(
         texts=frozenset(name for name, kind in kinds
                         if name.endswith("_json") and kind in _TEXT_TYPES),
         rewritten=frozenset(name for name, kind in kinds if kind == "jsonb"),
-        version=connection.version, ids=tables.ids,
+        version=connection.version, ids=tables.ids, icu=bool(icu),
     )  # fmt: skip
     title = "title" in tables.columns["chat_sessions"]
     hidden = "hidden_at" in tables.columns["chat_messages"]

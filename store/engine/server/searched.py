@@ -114,6 +114,9 @@ class Indexes(NamedTuple):
     letters: bool
 
 
+HAS_ICU = "EXISTS (SELECT 1 FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu')"
+
+
 def indexes_of(connection: ServerConnection) -> Indexes:
     """Return what a server has for searches.
 
@@ -122,8 +125,7 @@ def indexes_of(connection: ServerConnection) -> Indexes:
     """
     encoding, ctype, icu = connection.execute(
         "SELECT current_setting('server_encoding'), datctype,"
-        " EXISTS (SELECT 1 FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu')"
-        " FROM pg_catalog.pg_database WHERE datname = current_database()"
+        f" {HAS_ICU} FROM pg_catalog.pg_database WHERE datname = current_database()"
     ).fetchone()
     rows = connection.execute(
         "SELECT c.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c"
