@@ -26,7 +26,7 @@ async def test_a_sort_needs_nothing_but_its_declaration(
         pane = await settled(app, pilot)
         rows = [pane.view.rows[rowid].id for rowid in pane.view.model.rowids]
         assert rows == ["ses_b", "ses_c", "ses_a"]
-        assert pane.query_one(ListOrder).render_line(0).text.split() == ["by", "title", "↑"]
+        assert pane.query_one(ListOrder).render_line(0).text.split()[-3:] == ["by", "title", "↑"]
 
 
 async def test_a_column_needs_nothing_but_its_declaration(

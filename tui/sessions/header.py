@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -71,40 +70,40 @@ class ListTitle(HeaderPart):
 
 
 class ListOrder(HeaderPart):
-    """``recent ↓``, beside the filter; the arrow is up where the smallest are first."""
+    """``/ filter          recent ↓``; the arrow is up where the smallest are first.
 
-    DEFAULT_CSS = f"ListOrder {{ height: 1; width: {ORDER_CELLS}; }}"
+    The filter's words are drawn until the filter is loaded, which then lies upon them.
+    """
+
+    DEFAULT_CSS = "ListOrder { height: 1; width: 1fr; layout: horizontal; }"
     list_query: reactive[ListQuery] = reactive(ListQuery())
 
     def render_line(self, y: int) -> Strip:
-        """Draw the order at the right edge."""
-        line = order_line(self.list_query, self.size.width)
-        return strip_of(line, self.size.width, paint_of(self.app))
-
-    def on_click(self) -> None:
-        """Change the sort."""
-        self.post_message(self.Pressed("list.sort"))
-
-
-class _Slash(HeaderPart):
-    """The slash before the filter, with the filter's words until the filter is loaded."""
-
-    DEFAULT_CSS = "_Slash { height: 1; width: 1fr; }"
-
-    def render_line(self, y: int) -> Strip:
-        lit = isinstance(self.parent, Widget) and self.parent.has_focus_within
-        paint, width = paint_of(self.app), self.size.width - cells(SLASH)
-        line = Line(((SLASH, "user bold" if lit else "faint"),))
-        slash = strip_of(line, cells(SLASH), paint)
-        if width <= 0:
-            return slash
+        """Draw the slash, the words, and the order at the right edge."""
+        paint, left = paint_of(self.app), cells(SLASH)
+        line = Line(((SLASH, "user bold" if self.has_focus_within else "faint"),))
+        width = max(0, self.size.width - left - ORDER_CELLS)
         words = Strip([Segment(fit(FILTER_WORDS, width), paint.placeholder)])
         blank = paint.style("blank", "panel")
-        return Strip.join([slash, words.adjust_cell_length(width, blank)])
+        return Strip.join([
+            strip_of(line, left, paint), words.adjust_cell_length(width, blank),
+            strip_of(order_line(self.list_query, ORDER_CELLS), ORDER_CELLS, paint),
+        ])
 
-    def on_click(self) -> None:
-        """Open the filter."""
-        self.post_message(self.Pressed("list.filter"))
+    def on_descendant_focus(self) -> None:
+        """Highlight the slash while the filter has the focus."""
+        self.refresh()
+
+    def on_descendant_blur(self) -> None:
+        """Stop highlighting the slash."""
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Change the sort, or open the filter."""
+        if event.widget is not self:
+            return  # The filter has it.
+        at_right = event.x >= self.size.width - ORDER_CELLS
+        self.post_message(self.Pressed("list.sort" if at_right else "list.filter"))
 
 
 class ListLimit(HeaderPart):
@@ -141,18 +140,7 @@ class ListHeader(Widget):
     """
 
     BLANK = True  # Covered by its parts.
-    DEFAULT_CSS = """
-    ListHeader { height: auto; background: $surface; layout: vertical; }
-    ListHeader > Horizontal { height: 1; }
-    """
-
-    def on_descendant_focus(self) -> None:
-        """Highlight the slash while the filter has the focus."""
-        self.query_one(_Slash).refresh()
-
-    def on_descendant_blur(self) -> None:
-        """Stop highlighting the slash."""
-        self.query_one(_Slash).refresh()
+    DEFAULT_CSS = "ListHeader { height: auto; background: $surface; layout: vertical; }"
 
     def __init__(
         self, known: Callable[[], KnownValues], history: Callable[[], Sequence[str]]
@@ -165,15 +153,13 @@ class ListHeader(Widget):
         """
         super().__init__()
         self._known, self._history = known, history
-        self._title, self._limit = ListTitle(), ListLimit()
+        self._title, self._order, self._limit = ListTitle(), ListOrder(), ListLimit()
         self.filter: FilterInput | None = None
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
         yield self._title
-        with Horizontal():
-            yield _Slash()
-            yield ListOrder()
+        yield self._order
 
     def loaded_filter(self) -> FilterInput:
         """Return the filter, loaded where it is not yet."""
@@ -181,10 +167,10 @@ class ListHeader(Widget):
             from tui.query.line import QueryNotes
             from tui.sessions.filter_line import FilterInput
 
-            notes, slash = QueryNotes(), self.query_one(_Slash)
+            notes = QueryNotes()
             self.filter = FilterInput(notes, self._known, self._history)
-            slash.styles.width = cells(SLASH)
-            self.query_one(Horizontal).mount(self.filter, after=slash)
+            self.filter.styles.margin = (0, ORDER_CELLS, 0, cells(SLASH))
+            self._order.mount(self.filter)
             self.mount(notes)
         return self.filter
 
