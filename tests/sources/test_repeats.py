@@ -106,7 +106,8 @@ def ways(lines: list[bytes]) -> dict[str, list[bytes]]:
 OF_LINES = [
     sample
     for sample in (*SAMPLES, *MORE)
-    if not sample.root.startswith(("cases", "damaged")) and "." not in sample.root[-4:]
+    if not sample.root.startswith(("cases", "damaged"))
+    and not sample.root.endswith((".db", ".md", ".sqlite", ".zip"))
 ]
 
 
