@@ -11,6 +11,7 @@ all that are known, so that neither folders nor the order in which they were rea
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cmp_to_key
@@ -36,6 +37,9 @@ _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
 _Mark = tuple[str, int, str]
 """Source id, time and text of a message; in some sources the id is only the position."""
+
+_OF_ANSWER = re.compile(r"[\w-]{12} [\w-]{12}", re.ASCII)
+"""A mark has this for the text of an answer: its ids, which a file may have after the text."""
 
 
 class Move(NamedTuple):
@@ -275,7 +279,8 @@ def _covers(whole: frozenset[_Mark], own: frozenset[_Mark]) -> bool:
         return True
     last = max(own, key=_order)
     return own - whole == {last} and any(
-        mark[:2] == last[:2] and mark[2].startswith(last[2]) for mark in whole
+        mark[:2] == last[:2] and (mark[2].startswith(last[2]) or _OF_ANSWER.fullmatch(mark[2]))
+        for mark in whole
     )
 
 

@@ -23,6 +23,7 @@ from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
+from tests.sources import codex_lines
 from tests.sources.claude_rows import File
 from tests.sources.codex_lines import Lines, thread_id
 from tests.sources.samples import DATA, FIRST, SAMPLES, Sample, path_of
@@ -282,6 +283,20 @@ def test_copies_are_the_same_in_another_home_and_in_any_order(seed: int, tmp_pat
         synced(tmp_path / "two.db", tmp_path / "other").close()
     with closing(synced(tmp_path / "two.db", tmp_path / "other")) as database:
         assert said(database) == before
+
+
+def test_an_older_copy_that_ends_within_an_answer_of_codex_is_no_session(tmp_path: Path) -> None:
+    """Its last answer has no count of tokens yet, which names it."""
+    lines = codex_lines.Lines(codex_lines.thread_id(1))
+    lines.turn("one", "re one", "r1")
+    lines.user("two")
+    lines.says("re two")
+    lines.usage("r2")
+    path = lines.write(tmp_path)
+    body = path.read_bytes().splitlines(keepends=True)
+    path.with_name(path.stem + " (1).jsonl").write_bytes(b"".join(body[:-1]))
+    with closing(synced(tmp_path / "x.db", tmp_path, agent="codex")) as database:
+        assert database.connection.execute("SELECT count(*) FROM chat_sessions").fetchone() == (1,)
 
 
 DOUBLED = [
