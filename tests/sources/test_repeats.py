@@ -79,6 +79,9 @@ def taken(path: Path, rows: list[dict[str, Any]], *cuts: int) -> list[dict[str, 
     pytest.param([USER, SHORT, USER, SHORT], [USER, SHORT, USER, SHORT], id="an answer by chance"),
     pytest.param([USER, USER, SHORT, SHORT, MODEL, MODEL], [USER, SHORT, MODEL],
                  id="each line twice"),
+    pytest.param([A, STATE, STATE, OTHER, STATE, *[timed(word, 9, "5") for word in "xyzx"]],
+                 [A, STATE, OTHER, STATE, *[timed(word, 9, "5") for word in "xyzx"]],
+                 id="a state right after itself tells nothing of others"),
     pytest.param([USER, USER, SHORT, MODEL], [USER, USER, SHORT, MODEL], id="a prompt twice"),
 ])  # fmt: skip
 def test_what_tells_a_repeat(

@@ -121,7 +121,7 @@ class LinesFile(ABC):
         self._content = JsonLines(path, line_limit, self.unread)
         if offset:
             self._content.begin_at(line, offset)
-        self._repeats = None if offset else Repeats(self._content.records, self.is_sign)
+        self._repeats = None if offset else Repeats(self._content.records, self.after_equal)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False
@@ -156,9 +156,9 @@ class LinesFile(ABC):
         """Whole lines of the file so far."""
         return self._content.lines
 
-    def is_sign(self, data: dict[str, Any]) -> bool:
-        """Return whether the program may write a record twice at one time."""
-        return False
+    def after_equal(self, data: dict[str, Any]) -> bool | None:
+        """Return whether a record is a repeat right after an equal one; None: its time tells."""
+        return None
 
     def raw(self, number: int) -> bytes:
         """Return a record by its number.

@@ -5,6 +5,7 @@ file, or an older copy of it, to itself. People also say the same twice, so equa
 nothing. A line that equals an earlier one is a repeat where
 
 - it has an id of its own, and nothing else was said under that id in between; or
+- nobody says anything in it, and it comes right after the other; or
 - it has a time of its own, and comes right after the other, or the clock had gone on in between.
   Where few lines have its time, it is also enough that it is finer than a second, or that a run
   comes right after the other: what a program copies at once, such as the beginning of a fork, has
@@ -19,6 +20,7 @@ comes twice, so does each equal line after it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -49,28 +51,37 @@ _SPEAKERS = frozenset({"assistant", "model", "ai", "assistantmessage"})
 _NO_WORDS = frozenset({"role", "type", "kind", "id", "name", "input", "arguments", "tool_calls"})
 """Keys of what a model does not say in words: it makes the same call again."""
 
+_SAID = frozenset({"text", "content", "message", "parts", "input", "output", "k"})
+_OF_TALK = re.compile(
+    "user|human|prompt|assistant|model|agent|tool|message|text|input|output|response|queue", re.I
+)
+"""Keys and types of records that say something, or add to what is said, as ``k`` does."""
+
 
 class RepeatGiven(Exception):
     """A line that was given is of a repeat: the file must be read from the beginning."""
 
 
-def _no_sign(data: dict[str, Any]) -> bool:
-    return False
+def _by_time(data: dict[str, Any]) -> None:
+    """Say of no record that it is a repeat right after an equal one, nor that it is none."""
 
 
 class Repeats:
     """Leaves out the records of a file that are repeats."""
 
     def __init__(
-        self, raw: Sequence[bytes], is_sign: Callable[[dict[str, Any]], bool] = _no_sign
+        self,
+        raw: Sequence[bytes],
+        after_equal: Callable[[dict[str, Any]], bool | None] = _by_time,
     ) -> None:
         """Start before the first record.
 
         Args:
             raw: All records of the file as they are; it grows with the file.
-            is_sign: Tells records that a program may write twice at one time.
+            after_equal: Says whether a record is a repeat right after an equal one; None where
+                its time tells.
         """
-        self._raw, self._is_sign = raw, is_sign
+        self._raw, self._after_equal = raw, after_equal
         self._first: dict[int, int] = {}
         self._last: dict[int, int] = {}
         self._is_named = self._has_repeats = False
@@ -173,7 +184,9 @@ class Repeats:
         if self._is_repeat or whole:
             if self._given:
                 raise RepeatGiven
-            self._held, self._has_repeats = [], True
+            self._held = []
+            # A program may write its state again and again.
+            self._has_repeats = self._has_repeats or whole or not _is_beside(record.data)
         if whole:
             self._copies.add(self._begin)
             self._end_run(found)
@@ -205,7 +218,10 @@ class Repeats:
     def _tells(self, record: Record) -> bool:
         """Return whether the last record of the run tells that it is a repeat."""
         is_next = 1 in self._shifts
-        if is_next and self._has_repeats and not self._is_sign(record.data):
+        after_equal = self._after_equal(record.data)
+        if is_next and after_equal is None:
+            after_equal = self._has_repeats or _is_beside(record.data) or None
+        if is_next and after_equal:
             return True
         if self._words >= _NO_CHANCE and (is_next or len(self._held) >= _FEWEST):
             return True
@@ -215,7 +231,7 @@ class Repeats:
             return True
         if at is None:
             return False
-        if not self._is_sign(record.data):
+        if after_equal is None:
             length = number + 1 - self._begin
             is_fine = at % 1000 > 0
             if (
@@ -286,6 +302,16 @@ def _time_of(data: dict[str, Any]) -> int | None:
     """Return a record's own time, epoch ms."""
     found = (utc_ms(level.get(key)) for level in _levels(data) for key in _TIMES)
     return next((one for one in found if one is not None and one >= _EARLIEST_MS), None)
+
+
+def _is_beside(data: dict[str, Any]) -> bool:
+    """Return whether a record is a header, a state or a command: nobody says anything in it."""
+    kinds = (level.get(key) for level in _levels(data) for key in ("type", "kind"))
+    return (
+        _SAID.isdisjoint(data)
+        and not any("role" in level for level in _levels(data))
+        and not any(isinstance(kind, str) and _OF_TALK.search(kind) for kind in kinds)
+    )
 
 
 def _answer_words(data: dict[str, Any]) -> int:

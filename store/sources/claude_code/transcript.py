@@ -100,10 +100,10 @@ class Transcript(LinesFile):
         for number, line, data, _ in records:
             self._take(self.first + number, line, data)
 
-    def is_sign(self, data: dict[str, Any]) -> bool:
-        """Return whether a record says no more than that a prompt left the queue."""
-        return data.get("type") in OF_PROMPTS and not (
-            data.get("content") or data.get("attachment"))
+    def after_equal(self, data: dict[str, Any]) -> bool | None:
+        """Return that two prompts may leave the queue at one time."""
+        words = data.get("content") or data.get("attachment")
+        return False if data.get("type") in OF_PROMPTS and not words else None
 
     def is_busy_at(self, number: int) -> bool:
         """Return whether the queue of prompts had anything under way before a record."""

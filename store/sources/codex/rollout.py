@@ -25,6 +25,8 @@ _ITEMS = frozenset(
      "local_shell_call_output", "web_search_call", "custom_tool_call", "custom_tool_call_output"]
 )  # fmt: skip
 """What the first versions wrote bare, without an envelope."""
+_FIRST = 8
+"""Records at the beginning, one of which is a state where the version writes them."""
 
 
 @dataclass(slots=True)
@@ -81,6 +83,11 @@ class Rollout(LinesFile):
         self.meta: dict[str, Any] = {}
         self._times = OddTimes[Line]()
         self._last_at = 0
+
+    def after_equal(self, data: dict[str, Any]) -> bool | None:
+        """Return that old versions write their state after each item, so that none follows it."""
+        first = self.records[:_FIRST] if _bare(data)[0] is not None else ()
+        return True if any(b'"record_type"' in record for record in first) else None
 
     def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Take the earlier records, each with its number, that later ones are read with."""
