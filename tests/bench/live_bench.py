@@ -19,7 +19,7 @@ from pathlib import Path
 
 from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
-from tests.bench.browse_bench import cpu_seconds, open_talk, settle
+from tests.bench.browse_bench import cpu_seconds, exact_cpu_seconds, open_talk, settle
 from tests.bench.long_session import (
     LAST_MESSAGE,
     PARTS_PER_MESSAGE,
@@ -62,7 +62,9 @@ def live(quick: bool) -> list[Line]:
     return lines
 
 
-def commit_times(talks: Mapping[int, Talk], commits: int) -> dict[int, list[float]]:
+def commit_times(
+    talks: Mapping[int, Talk], commits: int
+) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
     """Add parts to sessions that are open side by side, in turn, and take them out again.
 
     Args:
@@ -70,9 +72,11 @@ def commit_times(talks: Mapping[int, Talk], commits: int) -> dict[int, list[floa
         commits: How many parts are added to each.
 
     Returns:
-        The seconds of each commit to its text on the screen, by size.
+        The seconds of each commit to its text on the screen, by size, and the CPU seconds of
+        the browser with those of half a second of polling before it.
     """
     found: dict[int, list[float]] = {size: [] for size in talks}
+    spent: dict[int, list[float]] = {size: [] for size in talks}
     with contextlib.ExitStack() as stack:
         shown = [
             (size, talk, *stack.enter_context(_watched(talk))) for size, talk in talks.items()
@@ -86,8 +90,10 @@ def commit_times(talks: Mapping[int, Talk], commits: int) -> dict[int, list[floa
         for number in range(1, commits + 1):
             first = number % len(shown)
             for size, talk, writer, terminal in shown[first:] + shown[:first]:
+                before = exact_cpu_seconds(terminal.process.pid)
                 found[size].append(_seen(writer, terminal, chance, number, talk, own=True))
-    return found
+                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+    return found, spent
 
 
 def _take_out(writer: sqlite3.Connection, talk: Talk) -> None:

@@ -129,8 +129,9 @@ def _in_sessions(quick: bool) -> Iterator[Line]:
         paged, spent = page_times(talks, 5 if quick else 100)
         yield from _compared("page down", "ms", _medians_ms(paged), of="parts",
                              cpu_ms=_medians_ms(spent))
-        came = commit_times(talks, 2 if quick else 20)
-        yield from _compared("commit to screen", "ms", _medians_ms(came), of="parts")
+        came, spent = commit_times(talks, 2 if quick else 20)
+        yield from _compared("commit to screen", "ms", _medians_ms(came), of="parts",
+                             cpu_ms=_medians_ms(spent))
 
 
 def _in_lists(quick: bool) -> Iterator[Line]:
@@ -146,8 +147,9 @@ def _in_lists(quick: bool) -> Iterator[Line]:
         paged, spent = page_times(talks, 5 if quick else 60)
         yield from _compared("page down", "ms", _medians_ms(paged), of="sessions",
                              cpu_ms=_medians_ms(spent))
-        came = commit_times(talks, 2 if quick else 20)
-        yield from _compared("commit to screen", "ms", _medians_ms(came), of="sessions")
+        came, spent = commit_times(talks, 2 if quick else 20)
+        yield from _compared("commit to screen", "ms", _medians_ms(came), of="sessions",
+                             cpu_ms=_medians_ms(spent))
 
 
 def _searches(quick: bool) -> Iterator[Line]:

@@ -33,8 +33,8 @@ from tui.transcript import document
 from tui.transcript import view as transcript_view
 
 ROUNDS = 4
-PER_SESSION, PER_SEARCH = 150, 100
-"""Blocks that may stay of each; what is held of an open session or search takes thousands."""
+FEW, MANY = 100, 30
+"""Blocks that may stay of each of few and of many; a transcript that is held has over 600."""
 OF_A_LINE, AT_ALL = 1.1, 2_000
 """The open session holds the id of each message, and no more than one that was just opened."""
 LEAST_AT_ONCE, MOST_POLLS = 20, 120
@@ -102,8 +102,9 @@ async def growth(rounds: Callable[[int], Awaitable[None]], each: int) -> float:
     return statistics.median(later - before for before, later in pairwise(counts)) / each
 
 
-@pytest.mark.parametrize("opened", [8, pytest.param(250, marks=pytest.mark.long)])
-async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> None:
+@pytest.mark.parametrize(
+    ("opened", "most"), [(8, FEW), pytest.param(250, MANY, marks=pytest.mark.long)])
+async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int, most: int) -> None:
     talk, sessions = store_of(tmp_path / "s.db", ROUNDS * opened)
     talk.db.close()
     async with browsing(tmp_path / "s.db") as (app, pilot):
@@ -113,7 +114,7 @@ async def test_sessions_that_are_opened_in_turn(tmp_path: Path, opened: int) -> 
                 app.main.open_session(session)
                 await rested(app, pilot)
 
-        assert await growth(open_some, opened) < PER_SESSION
+        assert await growth(open_some, opened) < most
 
 
 @pytest.mark.parametrize(("lines", "logged"), [
@@ -149,8 +150,9 @@ async def test_lines_that_are_followed(tmp_path: Path, lines: int, logged: bool)
     talk.db.close()
 
 
-@pytest.mark.parametrize("searches", [4, pytest.param(50, marks=pytest.mark.long)])
-async def test_searches_one_after_the_other(tmp_path: Path, searches: int) -> None:
+@pytest.mark.parametrize(
+    ("searches", "most"), [(4, FEW), pytest.param(50, MANY, marks=pytest.mark.long)])
+async def test_searches_one_after_the_other(tmp_path: Path, searches: int, most: int) -> None:
     talk, _sessions = store_of(tmp_path / "s.db", 5)
     talk.db.close()
     async with browsing(tmp_path / "s.db") as (app, pilot):
@@ -163,4 +165,4 @@ async def test_searches_one_after_the_other(tmp_path: Path, searches: int) -> No
                 app.screen.ask(("Answer", "Question", "run")[turn % 3])
                 await rested(app, pilot)
 
-        assert await growth(search_some, searches) < PER_SEARCH
+        assert await growth(search_some, searches) < most
