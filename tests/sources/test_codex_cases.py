@@ -111,6 +111,14 @@ def test_what_an_outputs_head_tells_is_shown_beside_it(head: str, tmp_path: Path
     assert (told.body, told.word, told.milliseconds) == ("one\ntwo", "exit 3", 1500)
 
 
+def test_an_output_without_its_call_is_text_too(tmp_path: Path) -> None:
+    lines = Lines(A)
+    lines.user("go")
+    lines.output("gone", json.dumps({"output": "a\nb", "metadata": {"exit_code": 0}}))
+    (part,) = read_one(lines, tmp_path).messages[-1].parts
+    assert (part.type, part.data["data"]["text"]) == ("data-result", "a\nb")
+
+
 def test_outputs_without_an_id_are_of_the_open_calls_in_their_order(tmp_path: Path) -> None:
     lines = Lines(A)
     for command in ("one", "two"):

@@ -14,6 +14,7 @@ from store.sources.base.plain_parts import data_part
 from store.sources.base.values import mapping, string
 from store.sources.codex.items import message_text
 from store.sources.codex.rollout import Line
+from store.sources.codex.tools import unwrapped
 
 _ERRORS = frozenset(["error"])
 _RETRIES = frozenset(["stream_error"])
@@ -140,6 +141,6 @@ def item_alone(item: dict[str, Any]) -> dict[str, Any]:
 
 def orphan(payload: dict[str, Any]) -> dict[str, Any]:
     """Return an output that is without its call."""
-    output = payload.get("output")
+    output = unwrapped(payload.get("output"))
     text = output if isinstance(output, str) else orjson.dumps(output, default=str).decode()
     return {"tool_call_id": payload.get("call_id"), "is_error": False, "text": text}

@@ -266,6 +266,11 @@ def _output(raw: object) -> tuple[Any, bool | None, dict[str, Any]]:
     return ("" if raw is None else raw), None, {}
 
 
+def unwrapped(raw: object) -> object:
+    """Return an output without the JSON that some versions put around it."""
+    return _output(raw)[0]
+
+
 def _inside(value: dict[str, Any]) -> tuple[Any, bool | None, dict[str, Any]] | None:
     """Take an output out of ``{"output", "metadata"}``; None where it is something else."""
     told = value.get("metadata")
