@@ -446,7 +446,9 @@ class Recorder:
             waiting: The bytes that could not.
         """
         self._recording.report(str(error))
-        self._recording.waiting = self._recording.waiting + waiting or 1
+        # Where the try failed before it took a batch, they are counted still.
+        counted = self._recording.waiting
+        self._recording.waiting = (counted if counted >= waiting else counted + waiting) or 1
         self._stop_timer()
         self._start_timer(self._backoff.failed())
 

@@ -324,6 +324,8 @@ async def test_no_acknowledged_chunk_is_lost_when_the_server_is_killed(
                 kept = len("".join(said))
             except Refused:
                 refused += 1
+                # Each byte is counted once, however often it could not be written.
+                assert recorder._recording.waiting <= len("".join(said)) + 1
         await recorder.feed({"type": "text-end", "id": "t"})
         await recorder.feed({"type": "finish"})
         await recorder.close()
