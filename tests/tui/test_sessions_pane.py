@@ -272,6 +272,14 @@ async def test_the_mouse_selects_and_opens(tmp_path: Path) -> None:
         await pilot.click("ListTitle", offset=(33, 0))
         await settled(app, pilot)
         assert pane.list_query.group == "day"
+        sort = pane.list_query.sort
+        await pilot.click("ListOrder", offset=(30, 0))
+        await settled(app, pilot)
+        assert pane.list_query.sort != sort
+        for _ in range(2):  # The second one is on the filter itself.
+            await pilot.click("ListOrder", offset=(6, 0))
+            await settled(app, pilot)
+            assert pane.filter_has_focus
 
 
 async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
