@@ -311,5 +311,5 @@ def test_no_paths_patterns_or_store_are_loaded_for_it(tmp_path: Path) -> None:
     written, placed, *modules = terminal.received.decode().split()
     assert (written, placed) == ("True", "True")
     left_out = {"re", "pathlib", "sqlite3", "typing", "json", "tui.kit.lines", "tui.kit.glyphs",
-                "tui.words.commands"}
+                "tui.words.commands", "enum", "functools", "collections", "contextlib", "signal"}
     assert left_out & set(modules) == set()
