@@ -31,6 +31,7 @@ class ConnectionThread:
         self._loops: list[asyncio.AbstractEventLoop] = []
         self._path, self._write = path, write
         self._opened: Database | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._connection = _daemonic(self._connect)
 
     def _connect(self) -> sqlite3.Connection:
@@ -61,11 +62,16 @@ class ConnectionThread:
             await asyncio.shield(opening)
         except asyncio.CancelledError:
             # Otherwise the thread would call back into a loop that may be closed.
-            await asyncio.wait([opening])
-            if not opening.exception():
-                await self.close()
+            self._closing = asyncio.ensure_future(self._close_once_open(opening))
+            # Whoever is cancelled again leaves, and it is closed all the same.
+            await asyncio.shield(self._closing)
             raise
         return self
+
+    async def _close_once_open(self, opening: asyncio.Future[None]) -> None:
+        await asyncio.wait([opening])
+        if not opening.exception():
+            await self.close()
 
     async def _wait_for_connection(self) -> None:
         await self._connection

@@ -56,6 +56,7 @@ class Searcher:
         self._current: object | None = None
         self._running, self._finding = asyncio.Lock(), asyncio.Lock()
         self._closed = False
+        self._closing: asyncio.Future[None] | None = None
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -213,6 +214,11 @@ class Searcher:
         self._closed = True
         self._current = None
         self._thread.interrupt()
+        # A caller that is cancelled meanwhile leaves, and the connection is closed all the same.
+        self._closing = asyncio.ensure_future(self._close_thread())
+        await asyncio.shield(self._closing)
+
+    async def _close_thread(self) -> None:
         async with self._running:
             await self._thread.run(self._close_index)
             await self._thread.close()

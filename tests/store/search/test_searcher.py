@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Coroutine
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.language.query import Query, parse
 from store.queries.sessions import SessionFilter
@@ -268,3 +269,51 @@ async def test_a_damaged_index_does_no_harm(store: Path, damage: str) -> None:
             assert (await all_of(searcher.search(ask(words))))[-1].counts.hits > 0
     async with await Searcher.open(store) as searcher:
         assert (await all_of(searcher.search(ask("needle"))))[-1].counts.hits == 300
+
+
+async def test_a_searcher_is_closed_though_its_user_is_cancelled_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a filter is that changes while its search begins or ends: a server takes a while."""
+    path = tmp_path / "store.db"
+    own(path)
+    go_on, waits, opened = threading.Event(), threading.Event(), list[Database]()
+
+    def slow(path: Path, *, write: bool) -> Database:
+        waits.set()
+        go_on.wait()
+        opened.append(open_database(path, write=write))
+        return opened[-1]
+
+    monkeypatch.setattr("store.engine.connection_thread.open_database", slow)
+
+    async def cancelled_twice(work: Coroutine[None, None, object]) -> None:
+        task = asyncio.ensure_future(work)
+        await asyncio.to_thread(waits.wait)
+        waits.clear()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.wait([task])
+
+    async def closed(database: Database) -> None:
+        while True:
+            try:
+                database.connection.execute("SELECT 1")
+            except sqlite3.ProgrammingError as error:
+                if "closed" in str(error):
+                    return
+            await asyncio.sleep(0.001)
+
+    await cancelled_twice(Searcher.open(path))
+    async with asyncio.timeout(30):
+        while not opened:
+            await asyncio.sleep(0.001)
+        await closed(opened.pop())
+    searcher = await Searcher.open(path)
+    waits.set()
+    await cancelled_twice(searcher.close())
+    async with asyncio.timeout(30):
+        await closed(opened.pop())
