@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ import pytest
 from store.engine.database import open_database
 from store.sources.base.growing import Changed, GrowingFile
 from store.sources.base.repeats import Repeats
+from store.sources.claude_code.transcript import Transcript
+from store.sources.codex.rollout import Rollout
 from store.sync import units
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -167,3 +172,15 @@ def test_what_an_older_version_counted_twice_is_counted_once_after_the_next_sync
     fresh = counted("fresh.db")
     assert after != before and (read, after) == fresh
     assert counted("store.db")[0] == 0
+
+
+@pytest.mark.parametrize("kind", [GrowingFile, Rollout, Transcript])
+def test_a_file_is_freed_without_the_garbage_collector(kind: Callable[[str], object]) -> None:
+    gc.disable()
+    try:
+        file = kind("session.jsonl")
+        freed = weakref.ref(file)
+        del file
+        assert freed() is None
+    finally:
+        gc.enable()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from io import FileIO
 from typing import Any, ClassVar
@@ -156,8 +156,16 @@ class LinesFile(ABC):
         """Whole lines of the file so far."""
         return self._content.lines
 
-    def after_equal(self, data: dict[str, Any]) -> bool | None:
-        """Return whether a record is a repeat right after an equal one; None: its time tells."""
+    @staticmethod
+    def after_equal(data: dict[str, Any], records: Sequence[bytes]) -> bool | None:
+        """Return whether a record is a repeat right after an equal one; None: its time tells.
+
+        It knows no file: one that held itself would be freed by the garbage collector alone.
+
+        Args:
+            data: The record.
+            records: All records of its file as they are.
+        """
         return None
 
     def raw(self, number: int) -> bytes:

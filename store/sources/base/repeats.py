@@ -62,7 +62,7 @@ class RepeatGiven(Exception):
     """A line that was given is of a repeat: the file must be read from the beginning."""
 
 
-def _by_time(data: dict[str, Any]) -> None:
+def _by_time(data: dict[str, Any], records: Sequence[bytes]) -> None:
     """Say of no record that it is a repeat right after an equal one, nor that it is none."""
 
 
@@ -72,7 +72,7 @@ class Repeats:
     def __init__(
         self,
         raw: Sequence[bytes],
-        after_equal: Callable[[dict[str, Any]], bool | None] = _by_time,
+        after_equal: Callable[[dict[str, Any], Sequence[bytes]], bool | None] = _by_time,
     ) -> None:
         """Start before the first record.
 
@@ -218,7 +218,7 @@ class Repeats:
     def _tells(self, record: Record) -> bool:
         """Return whether the last record of the run tells that it is a repeat."""
         is_next = 1 in self._shifts
-        after_equal = self._after_equal(record.data)
+        after_equal = self._after_equal(record.data, self._raw)
         if is_next and after_equal is None:
             after_equal = self._has_repeats or _is_beside(record.data) or None
         if is_next and after_equal:

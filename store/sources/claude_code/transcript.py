@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from store.sources.base.growing import LinesFile
@@ -100,7 +100,8 @@ class Transcript(LinesFile):
         for number, line, data, _ in records:
             self._take(self.first + number, line, data)
 
-    def after_equal(self, data: dict[str, Any]) -> bool | None:
+    @staticmethod
+    def after_equal(data: dict[str, Any], records: Sequence[bytes]) -> bool | None:
         """Return that two prompts may leave the queue at one time."""
         words = data.get("content") or data.get("attachment")
         return False if data.get("type") in OF_PROMPTS and not words else None

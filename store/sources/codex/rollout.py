@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from typing import Any
@@ -84,9 +84,10 @@ class Rollout(LinesFile):
         self._times = OddTimes[Line]()
         self._last_at = 0
 
-    def after_equal(self, data: dict[str, Any]) -> bool | None:
+    @staticmethod
+    def after_equal(data: dict[str, Any], records: Sequence[bytes]) -> bool | None:
         """Return that old versions write their state after each item, so that none follows it."""
-        first = self.records[:_FIRST] if _bare(data)[0] is not None else ()
+        first = records[:_FIRST] if _bare(data)[0] is not None else ()
         return True if any(b'"record_type"' in record for record in first) else None
 
     def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
