@@ -177,3 +177,37 @@ def test_a_line_that_was_written_twice_counts_once(tmp_path: Path, start: int | 
         assert shape(draft) == shape(once) and spent([draft]) == spent([once])
         check_records(draft)
         del lines.lines[place]
+
+
+def test_a_prompt_that_only_an_event_tells_is_shown_once(tmp_path: Path) -> None:
+    lines = Lines(A, None)
+    lines.turn("one", "first", "r1")
+    lines.event("user_message", message="lost", images=["https://x/a.png"])
+    lines.says("second")
+    lines.item("message", role="user", content="<environment_context>of lost too")
+    lines.user("go on")
+    lines.event("user_message", message="go on")
+    lines.says("third")
+    content = [{"type": "text", "text": "as an item"}]
+    lines.event("item_completed", item={"type": "UserMessage", "id": "i", "content": content})
+    draft = read_one(lines, tmp_path)
+    assert shape(draft) == [
+        ("user", "one"), ("assistant", "first"), ("user", "lost|file"), ("assistant", "second"),
+        ("user", "go on"), ("user", "go on"), ("assistant", "third"), ("user", "as an item"),
+    ]  # fmt: skip
+    check_records(draft)
+
+
+def test_an_event_before_its_item_and_one_without_the_wrapping_are_no_prompts(
+    tmp_path: Path,
+) -> None:
+    lines = Lines(A, None)
+    lines.event("user_message", message="early")
+    lines.event("token_count", info=None)
+    lines.user("early", event=False)
+    lines.says("yes")
+    lines.user("# Context from my IDE setup:\n\n## My request for Codex:\nfix  it\n", event=False)
+    lines.event("user_message", message="fix it")
+    draft = read_one(lines, tmp_path)
+    assert [text for role, text in shape(draft)] == ["early", "yes", "fix  it|data-event"]
+    check_records(draft)

@@ -17,6 +17,7 @@ from store.sources.codex.items import message_parts, message_text, reasoning_par
 from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
+from store.sources.codex.rollout import Line
 from store.sources.codex.tools import (
     CALLS,
     HOSTED,
@@ -26,9 +27,11 @@ from store.sources.codex.tools import (
     is_open,
     item_of,
 )
+from store.sources.codex.words import Prompts, told_prompt
 
 _TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
 """What events say of a turn; versions before 0.100 tell only of those that failed."""
+_BEFORE_ITEMS = frozenset(["token_count", "thread_settings_applied", "task_started"])
 _QUIET_ITEMS = frozenset(
     ["ghost_snapshot", "compaction", "compaction_summary", "context_compaction",
      "compaction_trigger", "configuration_update", "additional_tools"]
@@ -46,6 +49,7 @@ class Thread(Responses):
 
     calls: Calls = field(default_factory=Calls)
     turn_state: tuple[str, int] | None = None
+    prompts: Prompts = field(default_factory=Prompts)
     _confirmed: bool = False
     _prompted: bool = False
 
@@ -53,9 +57,12 @@ class Thread(Responses):
         """Take all lines of the thread, once."""
         for entry in entries:
             if (entry.inherited, entry.hidden_at) != self.state:
+                self._place_prompts()
                 self.settle()
+                self.prompts.end_turn()
                 self.part((entry.inherited, entry.hidden_at))
             self._take(entry)
+        self._place_prompts()
         self.settle()
         self._place_left()
         self.flush_quiet()
@@ -68,6 +75,8 @@ class Thread(Responses):
 
     def _take(self, entry: Entry) -> None:
         line = entry.line
+        if self.prompts.told and not self._comes_between(line):
+            self._place_prompts()
         if line.type == "response_item":
             self._take_item(entry)
         elif line.type == "event_msg":
@@ -87,6 +96,19 @@ class Thread(Responses):
                 self._show(entry)
                 return
             self.keep(entry)
+
+    def _comes_between(self, line: Line) -> bool:
+        """Return whether a line may come between the event of a prompt and its item."""
+        if line.type == "event_msg":
+            return line.kind in _BEFORE_ITEMS
+        is_user = line.kind == "message" and line.payload.get("role") == "user"
+        return line.type in ("turn_context", "world_state") or is_user
+
+    def _place_prompts(self) -> None:
+        """Show the prompts that only events told."""
+        told, self.prompts.told = self.prompts.told, []
+        for entry, prompt in told:
+            self._say(entry, prompt)
 
     def _take_item(self, entry: Entry) -> None:
         line, record = entry.line, self.record(entry)
@@ -132,19 +154,27 @@ class Thread(Responses):
             self.response(entry).parts += parts
             self.quiet += self.words.repeat("text", message_text(line.payload))
         elif role == "user":
-            message = self._take_user(entry)
-            origin, text = message.metadata["origin"], message_text(line.payload)
-            if origin == "human":
-                parts = prompt_parts(parts)
-            elif origin == "notification" or (origin == "meta" and is_context(text)):
-                parts = told_parts(parts)
-            message.parts = parts
+            human = origin_of(line, message_text(line.payload))[0] == "human"
+            told = self.prompts.item(line.payload, human=human)
+            if told is None:
+                self._place_prompts()
+            self._say(entry, line.payload)
+            if told is not None:
+                self.keep(told)
+                self._confirm()
         else:
             self.close()
             self.add(entry, "system", {"origin": "meta"}).parts = parts
 
-    def _take_user(self, entry: Entry) -> MessageDraft:
-        line, text = entry.line, message_text(entry.line.payload)
+    def _say(self, entry: Entry, payload: dict[str, Any]) -> None:
+        """Add a user message.
+
+        Args:
+            entry: The line that it begins with.
+            payload: The message, as response items have it.
+        """
+        line, text = entry.line, message_text(payload)
+        parts = message_parts(payload, line.at, self.record(entry))
         origin, certain = origin_of(line, text)
         metadata: dict[str, Any] = {"origin": origin}
         extra = origin_details(origin, text)
@@ -155,9 +185,13 @@ class Thread(Responses):
         self.settle()
         message = self.add(entry, "user", metadata)
         self._prompted = self._prompted or origin == "human"
-        if not certain and not kinds_of(line):
+        if not certain and not kinds_of(line) and line.type == "response_item":
             self.unsure.append(message)
-        return message
+        if origin == "human":
+            parts = prompt_parts(parts)
+        elif origin == "notification" or (origin == "meta" and is_context(text)):
+            parts = told_parts(parts)
+        message.parts = parts
 
     def _take_agent_message(self, entry: Entry) -> None:
         """Take what one agent wrote to another."""
@@ -200,7 +234,10 @@ class Thread(Responses):
             hidden = entry.hidden_at is not None
             self.count(entry, self.counting.take_count(payload, hidden=hidden), early=True)
             self.note_limits(entry)
-        elif line.kind == "user_message":
+        prompt = told_prompt(line)
+        if prompt is not None:
+            if not self.prompts.tell(entry, prompt):
+                return
             self._confirm()
         if self.tell(entry):
             return
@@ -219,9 +256,7 @@ class Thread(Responses):
         message.parts.append(events.part_of(entry.line, self.record(entry)))
 
     def _take_told(self, entry: Entry, item: dict[str, Any]) -> bool:
-        """Use what an item says about a call or a prompt; return whether its record has a place."""
-        if item.get("type") == "UserMessage":
-            self._confirm()
+        """Use what an item says about a call; return whether its record has a place."""
         call_id = string(item.get("id")) or ""
         return self.calls.tell(call_id, entry, self.record(entry), item)
 
@@ -234,6 +269,7 @@ class Thread(Responses):
     def _end_turn(self, entry: Entry) -> None:
         line = entry.line
         self.settle()
+        self.prompts.end_turn()
         last = self.last_response()
         if last is not None:
             extra = last.metadata.setdefault("backscroll", {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from store.sources.base import steps
@@ -21,6 +21,7 @@ from store.sources.codex.facts import STAMP, Facts
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.reader import Earlier, ThreadReader
 from store.sources.codex.rollout import Line, Rollout
+from store.sources.codex.words import told_prompt
 
 MOST_TRIED = 400
 """Lines that are looked at before giving up."""
@@ -277,6 +278,10 @@ def _context(rollout: Rollout, index: int, messages: Sequence[MessageDraft]) -> 
         found.update(line.number for line in islice(_backwards(lines, kind, None), 1))
     for kind in _LAST_EVENTS:
         found.update(line.number for line in islice(_backwards(lines, "event_msg", kind), 1))
+    for item, event in pairwise(lines):
+        if event.number in found and _begins_turn(item) and told_prompt(event) is not None:
+            # Without its item, an event would be a prompt of its own.
+            found.add(item.number)
     found.update(
         line.number for line in islice((one for one in lines if one.type == _LAST_OF[1]), 1)
     )
