@@ -497,12 +497,12 @@ class Store(AsyncDatabase):
             NotFound: The store has no such session.
             Refused: It has no event log.
         """
-        await _imported("store.events.paging", "store.models")
+        await _imported("store.events.paging", "store.models", "store.watch")
         from store.events.paging import page_of
         from store.models import whole_number
+        from store.watch import require_seconds
 
-        if every <= 0:
-            raise Invalid("every must be more than 0 seconds")
+        require_seconds("every", every)
         after, name = whole_number("after", after), self._name(session)
         pulse: tuple[int, int] | None = None
         while True:

@@ -142,6 +142,16 @@ def _differences(before: Position, now: Position) -> Moved:
     return moved
 
 
+def require_seconds(name: str, value: object) -> None:
+    """Raise unless a time between two looks can be slept.
+
+    Raises:
+        Invalid: It is no number, not more than 0, or without end.
+    """
+    if not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise Invalid(f"{name} must be more than 0 seconds")
+
+
 class Watch:
     """The changes of a store from the call of ``Store.watch`` on; ends when the store closes."""
 
@@ -153,8 +163,7 @@ class Watch:
             session_id: The session whose changes are wanted; None for all.
             every: Seconds between two looks.
         """
-        if every <= 0:
-            raise Invalid("every must be more than 0 seconds")
+        require_seconds("every", every)
         self._store, self._session_id, self._every = store, session_id, every
         self._found: deque[Change] = deque()
         self._pause = every

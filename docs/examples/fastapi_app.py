@@ -21,7 +21,8 @@ async def model(messages: list[UIMessage]) -> AsyncIterator[dict[str, Any]]:
     """Stand in for a model: the chunks of the AI SDK's UI message stream."""
     yield {"type": "start"}
     yield {"type": "text-start", "id": "t"}
-    for word in ("You ", "said: ", messages[-1]["parts"][0]["text"]):
+    said = "".join(part.get("text", "") for part in messages[-1]["parts"])
+    for word in ("You ", "said: ", said):
         yield {"type": "text-delta", "id": "t", "delta": word}
     yield {"type": "text-end", "id": "t"}
     yield {"type": "finish", "finishReason": "stop"}

@@ -45,8 +45,10 @@ class SavePolicy:
         if self.save_on not in ("chunk", "step", "turn"):
             raise Invalid(f"save_on must be chunk, step or turn, not {self.save_on}")
         for name in ("save_buffer_size", "save_buffer_ms"):
-            if getattr(self, name) < 0:
-                raise Invalid(f"{name} must not be negative")
+            value = getattr(self, name)
+            # Half a millisecond is a time too; NaN is no number.
+            if not isinstance(value, int | float) or not value >= 0:
+                raise Invalid(f"{name} must be a number from 0 on")
 
     @property
     def saves_now(self) -> frozenset[str]:

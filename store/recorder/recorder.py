@@ -217,7 +217,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
-        _require_texts(message_id=message_id)
+        _require_texts_or_none(message_id=message_id)
         return await self._alone(lambda: self._run(self._recording.fire(message_id)))
 
     async def cancel(self, message_id: str | None = None) -> str:
@@ -233,7 +233,7 @@ class Recorder:
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
-        _require_texts(message_id=message_id)
+        _require_texts_or_none(message_id=message_id)
         return await self._alone(lambda: self._run(self._recording.cancel(message_id)))
 
     async def abort(self, reason: str | None = None) -> None:
@@ -242,7 +242,7 @@ class Recorder:
         Texts end as far as they came, open calls as interrupted. Nothing happens between
         two messages.
         """
-        _require_texts(reason=reason)
+        _require_texts_or_none(reason=reason)
         chunk: Chunk = {"type": "abort"} if reason is None else {"type": "abort", "reason": reason}
 
         async def work() -> None:
@@ -306,7 +306,15 @@ class Recorder:
             await self._save_or_wait()
 
     async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
-        """Take a whole stream."""
+        """Take a whole stream.
+
+        Raises:
+            Invalid: It is no asynchronous iterator.
+        """
+        if not isinstance(chunks, AsyncIterable):
+            raise Invalid(
+                "feed_all takes an asynchronous iterator of chunks,"
+                f" not {type(chunks).__name__}; feed takes one chunk")
         async for chunk in chunks:
             await self.feed(chunk)
 
@@ -341,7 +349,8 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
-        _require_texts(message_id=message_id, approval_id=approval_id, reason=reason)
+        _require_texts(message_id=message_id, approval_id=approval_id)
+        _require_texts_or_none(reason=reason)
         return await self._alone(lambda: self._run(
             self._recording.respond_approval(message_id, approval_id, approved, reason)))
 
@@ -360,8 +369,8 @@ class Recorder:
         Raises:
             NotFound: The session has no such message.
         """
-        _require_texts(message_id=message_id, tool_call_id=tool_call_id,
-                       error_text=error_text)
+        _require_texts(message_id=message_id, tool_call_id=tool_call_id)
+        _require_texts_or_none(error_text=error_text)
         return await self._alone(lambda: self._run(
             self._recording.set_tool_output(message_id, tool_call_id, output, error_text)))
 
@@ -550,11 +559,20 @@ def _resumed(doing: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
 
 
 def _require_texts(**values: object) -> None:
-    """Raise unless each value is a text or None.
+    """Raise unless each value is a text.
 
     Raises:
         Invalid: One is something else; the message names it.
     """
     for name, value in values.items():
-        if not isinstance(value, str | None):
+        if not isinstance(value, str):
             raise Invalid(f"{name} must be a text, not {type(value).__name__}")
+
+
+def _require_texts_or_none(**values: object) -> None:
+    """Raise unless each value is a text or None.
+
+    Raises:
+        Invalid: One is something else; the message names it.
+    """
+    _require_texts(**{name: value for name, value in values.items() if value is not None})

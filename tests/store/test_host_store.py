@@ -17,6 +17,7 @@ from backscroll import (
     Invalid,
     NotFound,
     Refused,
+    SavePolicy,
     Session,
     SessionFilter,
     Store,
@@ -439,6 +440,33 @@ async def test_what_is_no_text_is_refused_by_every_call_of_a_recorder(
         given = odd or 5
         with pytest.raises(Invalid):
             await store.create_session("a", permissions=given)
+
+
+async def test_values_without_a_meaning_are_refused_by_name(tmp_path: Path) -> None:
+    odd: Any
+    async with Store.open(tmp_path / "host.db", create=True) as store:
+        session = await store.create_session("a")
+        async with store.recorder(session) as recorder:
+            for call in (
+                recorder.respond_approval(None, "a", True),  # type: ignore[arg-type]
+                recorder.respond_approval("m", None, True),  # type: ignore[arg-type]
+                recorder.set_tool_output(None, "c", 1),  # type: ignore[arg-type]
+                recorder.set_tool_output("m", None, 1),  # type: ignore[arg-type]
+            ):
+                with pytest.raises(Invalid, match="_id must be a text, not NoneType"):
+                    await call
+            for odd in (None, [{"type": "start"}], {"type": "start"}, "x", 5):
+                with pytest.raises(Invalid, match="feed takes one chunk"):
+                    await recorder.feed_all(odd)
+        for odd in (None, "1", -1, 0, float("nan"), float("inf"), {}):
+            with pytest.raises(Invalid, match="every"):
+                store.watch(every=odd)
+            with pytest.raises(Invalid, match="every"):
+                await anext(store.events(every=odd))
+    for odd in (None, "1", -1, float("nan"), {}):
+        for name in ("save_buffer_ms", "save_buffer_size"):
+            with pytest.raises(Invalid, match=name):
+                SavePolicy(**{name: odd})
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")

@@ -33,7 +33,7 @@ EXAMPLES = (
 
 _WORDS = {
     "original_records": "original record", "attachments": "attachment",
-    "system_prompts": "system prompt", "verb_log": "step to undo", "source_units": "known file",
+    "system_prompts": "system prompt", "verb_log": "undo step", "source_units": "known file",
 }  # fmt: skip
 
 
