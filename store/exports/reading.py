@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from store.conversation.outline_marks import NOT_READ, is_outline
 from store.engine.connection import Cursor
 from store.engine.database import Database
-from store.engine.large_parts import data_columns, large_data
+from store.engine.large_parts import data_columns, large_data, unmoving
 from store.engine.values import text
 from store.errors import Refused, no_session
 from store.prices.table import PriceTable
@@ -252,6 +252,21 @@ def _parts(db: Database, message_ids: Sequence[str]) -> list[Row]:
 
 
 def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
+    parts = _parts_and_keys(db, message_ids)
+    if any(part["large"] is not None for part in parts):
+        with unmoving(db) as may_differ:
+            if may_differ:
+                parts = _parts_and_keys(db, message_ids)
+            for part in parts:
+                if part["large"] is not None:
+                    part["data"] = large_data(db, part["large"], column_value)
+    for part in parts:
+        del part["large"]
+    return parts
+
+
+def _parts_and_keys(db: Database, message_ids: Sequence[str]) -> list[Row]:
+    """Return rows of parts, with no data but a key as ``large`` where they are large."""
     places = ",".join("?" * len(message_ids))
     small, large = data_columns(db)
     columns = ", ".join(
@@ -263,12 +278,7 @@ def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
         f' FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
         message_ids,
     )
-    parts = _rows(cursor, cursor.fetchall())
-    for part in parts:
-        rowid = part.pop("large")
-        if rowid is not None:
-            part["data"] = large_data(db, rowid, column_value)
-    return parts
+    return _rows(cursor, cursor.fetchall())
 
 
 def _rows(cursor: Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:

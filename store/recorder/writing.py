@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 
 from store.engine.database import Database
 from store.engine.json_edits import set_json
@@ -39,6 +40,7 @@ _LARGE_VALUE = (
 )
 
 
+@cache
 def _insert_part(data_json: str) -> str:
     return (
         'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id,'
@@ -49,12 +51,11 @@ def _insert_part(data_json: str) -> str:
     )
 
 
+@cache
 def _grow_part(data_json: str) -> str:
     return f"UPDATE chat_parts SET data_json = {data_json}, updated_at = ? WHERE id = ?"
 
 
-_INSERT_PART, _INSERT_LARGE_PART = _insert_part("?"), _insert_part(_LARGE_VALUE)
-_GROW_PART, _GROW_LARGE_PART = _grow_part("?"), _grow_part(_LARGE_VALUE)
 _LOG_CHANGE = (
     "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
 RESERVE = (
@@ -170,24 +171,35 @@ def _has_used(db: Database, batch: Batch) -> bool:
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
     large = write.data_json is None
-    if large and db.server is not None:
-        write, large = replace(write, data_json="".join(pieces(write.data))), False
-    if large:
-        db.connection.execute(_LARGE_TABLE)
-        db.connection.executemany(
-            "INSERT INTO temp.large_json VALUES (?, ?)", enumerate(pieces(write.data)))
-    part, data_json = write.part, () if large else (write.data_json,)
+    data_json, value = ("?", (write.data_json,)) if not large else _sent(db, write)
+    part = write.part
     if write.new or write.moved:
         db.connection.execute(
-            _INSERT_LARGE_PART if large else _INSERT_PART,
+            _insert_part(data_json),
             (part.row_id, batch.message_id, batch.session_id, part.index, write.columns[0],
-             *data_json, *write.columns[1:], part.created_at, batch.at),
+             *value, *write.columns[1:], part.created_at, batch.at),
         )
     else:
-        db.connection.execute(
-            _GROW_LARGE_PART if large else _GROW_PART, (*data_json, batch.at, part.row_id))
-    if large:
+        db.connection.execute(_grow_part(data_json), (*value, batch.at, part.row_id))
+    if large and db.server is None:
         db.connection.execute("DELETE FROM temp.large_json")
+
+
+def _sent(db: Database, write: PartWrite) -> tuple[str, tuple[object, ...]]:
+    """Return an expression for the JSON of a large part, which is sent in pieces, and its values.
+
+    Args:
+        db: The store, in a transaction.
+        write: The part.
+    """
+    if db.server is not None:
+        from store.engine.server.large_texts import SENT_JSON, send
+
+        return SENT_JSON, (send(db.connection, pieces(write.data)),)
+    db.connection.execute(_LARGE_TABLE)
+    db.connection.executemany(
+        "INSERT INTO temp.large_json VALUES (?, ?)", enumerate(pieces(write.data)))
+    return _LARGE_VALUE, ()
 
 
 def _write_message(db: Database, session_id: str, message: MessageWrite, at: int) -> None:

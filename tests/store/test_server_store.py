@@ -190,7 +190,7 @@ def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
 @pytest.mark.parametrize("kind", ["json", "jsonb", "text"])
 def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     host = postgres.database()
-    host.execute(_typed(kind))
+    host.execute(typed(kind))
     host.execute(
         "INSERT INTO chat_sessions (id, agent, model_json, metadata_json, created_at, updated_at)"
         """ VALUES ('s1', 'mine', '{"model_id":"m"}', '{"title":"Hosted"}', 1, 2)""")
@@ -231,7 +231,7 @@ def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     assert set(host.contents()) == set(schema.REQUIRED_COLUMNS)
 
 
-def _typed(kind: str) -> str:
+def typed(kind: str) -> str:
     """Return the contract's tables with JSON columns of a type."""
     lines = schema.CONTRACT_TABLES.replace("INTEGER", "bigint").replace(" REAL", " float8")
     return "\n".join(
