@@ -207,7 +207,7 @@ class Coverage:
 
     Attributes:
         searched: Messages that were searched, by index or scan.
-        total: Messages in the store.
+        total: Messages in the store; 0 before they are counted.
         indexed: Whether the index answered for all of them.
         why: Why not all was searched, in words; "" where all was.
     """

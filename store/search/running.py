@@ -80,7 +80,8 @@ class Request:
         helpers: Whether runs that agents started for themselves are searched.
         counting: Whether to go on behind the page, for counts and facets. A page behind a
             cursor has no counts.
-        totals: Whether to count the sessions of the store, and those that fulfil the filters.
+        totals: Whether to count the sessions of the store, those that fulfil the filters, and
+            the messages, which are counted too where not all are searched.
         context: Lines around the match in an excerpt.
         scan_s: Seconds of work after which a search ends that no index helps.
         count_s: Seconds of work after which the counting behind a full page ends.
@@ -169,7 +170,7 @@ class Run:
                 if (full and not ready) or now - shown > _BETWEEN_UPDATES_S:
                     ready = full
                     yield self._update(ready=ready)
-                    self._count_sessions()
+                    self._count()
                     shown = now
                 else:
                     yield None
@@ -178,18 +179,21 @@ class Run:
                 break
         if not ready:
             self._rank_page()
-            # All is known but how many sessions there are, which takes longer in large stores.
+            # All is known but how large the store is, which takes longer in large stores.
             yield self._update(ready=True, ended=True)
-        self._count_sessions()
+        self._count()
         if self._request.totals:
             self._tally.wanted_sessions = self._wanted.count(self._tally.all_sessions)
         yield self._update(ready=True, ended=True, done=True)
 
-    def _count_sessions(self) -> None:
-        """Count the store's sessions, once; the hits do not wait for it."""
-        if self._request.totals and not self._tally.all_sessions:
-            counted = self._db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
-            self._tally.all_sessions = int(counted[0])
+    def _count(self) -> None:
+        """Count the store's sessions and messages, once; the hits do not wait for it."""
+        execute, totals = self._db.connection.execute, self._request.totals
+        if totals and not self._tally.all_sessions:
+            self._tally.all_sessions = int(
+                execute("SELECT count(*) FROM chat_sessions").fetchone()[0])
+        if self._messages < 0 and (totals or self._stopped):
+            self._messages = int(execute("SELECT count(*) FROM chat_messages").fetchone()[0])
 
     def _is_full(self) -> bool:
         """Return whether further hits cannot change the page."""
@@ -302,12 +306,11 @@ class Run:
         why = self._stopped if ended else ""
         if gave_up and not why:
             why = GAVE_UP
+        searched = self._answered + self._scanned
         if self._messages < 0:
-            (count,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
-            self._messages = int(count)
+            return Coverage(searched, 0, self._covered, why)
         total = self._messages
-        whole = ended and not self._stopped
-        searched = total if whole else min(total, self._answered + self._scanned)
+        searched = total if ended and not self._stopped else min(total, searched)
         return Coverage(searched, total, self._covered, why)
 
 

@@ -14,9 +14,10 @@ from typing import NamedTuple, cast
 
 import pytest
 
+from store.engine.connection import Parameters
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
-from store.engine.server.connection import ServerConnection
+from store.engine.server.connection import ServerConnection, ServerCursor
 from store.engine.server.searched import (
     NEWEST_INDEX,
     WORDS_INDEX,
@@ -190,6 +191,24 @@ def test_a_search_without_an_index_ends_in_time_and_says_so(
     *_, sessions = filter(
         None, sessions_with_hits(both.server, parse("nothing_like_it", now=0), seconds=-1.0))
     assert sessions.why == found.coverage.why
+
+
+@pytest.mark.parametrize("text", ["retry", "nothing_like_it"])
+def test_hits_do_not_wait_for_a_count_of_the_store(
+    both: Both, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    asked, execute = list[str](), ServerConnection.execute
+
+    def noted(connection: ServerConnection, sql: str, values: Parameters = ()) -> ServerCursor:
+        asked.append(sql)
+        return execute(connection, sql, values)
+
+    monkeypatch.setattr(ServerConnection, "execute", noted)
+    steps = Run(both.server, Request(parse(text, now=0)), None).steps()
+    next(one for one in steps if one is not None and one.ready)
+    assert not any(one.startswith("SELECT count(*) FROM chat_") for one in asked)
+    *_, done = steps
+    assert done is not None and done.coverage.searched == done.coverage.total > 0
 
 
 @pytest.mark.parametrize("text", HOSTILE)
