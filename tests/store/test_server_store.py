@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -19,6 +21,7 @@ from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
 from store.engine.server.connection import _WRITERS
 from store.engine.server.statements import turned
+from store.engine.server.waiting import AnswerLoop
 from store.engine.server.watching import watch
 from store.engine.transactions import (
     OfSession,
@@ -347,6 +350,29 @@ def test_answers_of_every_size_and_end(url: str) -> None:
     assert is_lost(raised.value) and database.moved()
     database.close()
     other.close()
+
+
+def test_an_answer_that_cannot_be_read_ends_the_connection() -> None:
+    class Unreadable(asyncio.Protocol):
+        def data_received(self, data: bytes) -> None:
+            raise IndexError
+
+    class Driver:
+        def __init__(self, protocol: asyncio.Protocol, transport: asyncio.Transport) -> None:
+            self.transport = transport
+
+    loop = AnswerLoop()
+    here, there = socket.socketpair()
+    with closing(loop), here, there:
+        transport, protocol = loop.run_until_complete(
+            loop.create_connection(Unreadable, sock=here))
+        driver = loop.connection_class(Driver)(protocol, transport)
+        answer = loop.create_future()
+        there.send(b"?")
+        loop.wait(answer, 60.0)
+        with pytest.raises(ConnectionAbortedError):
+            answer.result()
+        assert driver.transport.is_closing()
 
 
 def test_a_connection_that_was_closed_while_it_rested(

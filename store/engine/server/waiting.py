@@ -63,7 +63,7 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             came = self._received()
             if not came:
                 break
-            self._protocol.data_received(came)
+            self._take(came, answer)
             had += len(came)
         if not answer.done():
             answer.add_done_callback(lambda _: self.stop())
@@ -77,6 +77,20 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             self._left = 0
             self.call_soon(self.stop)
             self.run_forever()
+
+    def _take(self, came: bytes, answer: asyncio.Future[Any]) -> None:
+        """Give the driver what came; what it cannot read ends the connection.
+
+        Args:
+            came: The bytes.
+            answer: What is waited for.
+        """
+        try:
+            self._protocol.data_received(came)
+        except Exception as error:
+            self._transport.abort()
+            if not answer.done():
+                answer.set_exception(ConnectionAbortedError(f"the answer is not readable: {error}"))
 
     def _received(self) -> bytes:
         """Return the next bytes; none where the loop has to run."""
