@@ -19,6 +19,16 @@ LEASE_MS = 600_000
 _LEFT_MS = 86_400_000
 """Rows of recorders that ended without deleting theirs are deleted after so long."""
 _KEY = "hashtextextended(CAST($1 AS text), 0)"
+_HOLDER = "hashtextextended(CAST($holder AS text), 0)"
+_END_OWN = (
+    "WITH held AS (SELECT pid, (CAST(classid AS bigint) << 32) | CAST(objid AS bigint) AS key"
+    " FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND database ="
+    " (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    " SELECT pg_terminate_backend(own.pid) FROM held AS own JOIN held AS other"
+    f" ON other.pid = own.pid WHERE own.key = {_HOLDER}"
+    " AND other.key = hashtextextended(CAST($name AS text), 0)"
+)
+"""Ends a connection of a recorder that the server has not missed yet: the network was gone."""
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
 _RENEW = (
     "INSERT INTO recorder_leases(session_id, holder_json, ends_at)"
@@ -101,8 +111,10 @@ def claim(db: Database, session_id: str, holder: str) -> bool:
     lock = "pg_try_advisory_xact_lock" if pooled else "pg_try_advisory_lock"
     (taken,) = db.connection.execute(
         f"SELECT {lock}({_KEY})", {"1": _name(db, session_id)}).fetchone()
-    if not taken:
+    if not taken and (pooled or not _taken_back(db, session_id, holder)):
         raise _refused(db, session_id)
+    if not pooled:
+        db.connection.execute(f"SELECT pg_advisory_lock({_HOLDER})", {"holder": holder})
     if db.form.name == "own":
         if session_id not in claimed:
             db.connection.execute(
@@ -111,9 +123,24 @@ def claim(db: Database, session_id: str, holder: str) -> bool:
             _be_alone(db, session_id, holder, renew=pooled)
         except Refused:
             if not pooled:
-                _unlock(db, session_id)
+                _unlock(db, session_id, holder)
             raise
     claimed.add(session_id)
+    return True
+
+
+def _taken_back(db: Database, session_id: str, holder: str) -> bool:
+    """Take the lock of a recorder's lost connection; return False where another one has it.
+
+    Args:
+        db: A writing connection, in a transaction.
+        session_id: The session's id.
+        holder: The recorder.
+    """
+    if not db.connection.execute(_END_OWN, values(db, session_id, holder)).fetchall():
+        return False
+    # It ends in a moment; this waits as long as for any other lock.
+    db.connection.execute(f"SELECT pg_advisory_lock({_KEY})", {"1": _name(db, session_id)})
     return True
 
 
@@ -156,12 +183,14 @@ def release(db: Database, session_id: str, holder: str) -> None:
         if db.form.name == "own":
             db.connection.execute(_DELETE, {"session": session_id, "holder": holder})
     elif session_id in claimed:
-        _unlock(db, session_id)
+        _unlock(db, session_id, holder)
     claimed.discard(session_id)
 
 
-def _unlock(db: Database, session_id: str) -> None:
-    db.connection.execute(f"SELECT pg_advisory_unlock({_KEY})", {"1": _name(db, session_id)})
+def _unlock(db: Database, session_id: str, holder: str) -> None:
+    db.connection.execute(
+        f"SELECT pg_advisory_unlock({_KEY}), pg_advisory_unlock({_KEY.replace('$1', '$2')})",
+        {"1": _name(db, session_id), "2": holder})
 
 
 def _name(db: Database, session_id: str) -> str:

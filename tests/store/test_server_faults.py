@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pwd
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from store.engine.server import watching
 from store.engine.server.connection import connected
 from store.engine.server.login import Login
 from store.engine.server.watching import watch
+from store.engine.transactions import is_lost
 from store.errors import BackscrollError, Refused, StoreError
 from store.queries import sessions
 from store.recorder.backoff import AGAIN
@@ -179,6 +181,35 @@ def test_a_session_has_one_recorder_behind_poolers_too(
     assert stored(direct, message)["parts"][0]["text"] == "mine"
     for each in (one, other, direct):
         each.close()
+
+
+def test_a_recorder_takes_its_session_from_its_lost_connection(url: str) -> None:
+    """The network was gone: the server has not missed the first connection."""
+    lost, again, other = (open_target(url, write=True) for _ in range(3))
+    recording, message = record(lost, [{"type": "start"}])
+    feed(again, recording, [{"type": "text-start", "id": "t"},
+                            {"type": "text-delta", "id": "t", "delta": "mine"}])
+    with pytest.raises(sqlite3.OperationalError) as ended:
+        lost.connection.execute("SELECT 1")
+    assert is_lost(ended.value)
+    with pytest.raises(Refused, match="another connection"):
+        record(other, [], session=recording.session_id)
+    drive(again, recording.close())
+    assert stored(other, message)["parts"][0]["text"] == "mine"
+    taken, _ = record(other, [], session=recording.session_id)
+    drive(other, taken.close())
+    assert other.connection.execute(
+        "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+        " WHERE l.locktype = 'advisory' AND d.datname = current_database()").fetchone() == (0,)
+    for each in (lost, again, other):
+        each.close()
+
+
+def test_a_writer_without_a_network_is_ended_by_the_server(url: str) -> None:
+    database, shown = open_target(url, write=True), "SHOW idle_in_transaction_session_timeout"
+    limits = in_transaction(database, lambda db: db.connection.execute(shown).fetchone())
+    assert (limits, database.connection.execute(shown).fetchone()) == (("1min",), ("0",))
+    database.close()
 
 
 def test_the_lease_of_a_process_that_died_is_taken(

@@ -53,7 +53,13 @@ TRY_LOCKS = (
     f" AND pg_try_advisory_xact_lock({_SESSION}, CAST($lock AS integer))"
 )
 """True where a statement got the locks of a recorder; $lock is the session's ``lock_number``."""
-_BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s'; SELECT"
+_BEGIN = (
+    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s';"
+    f" SET LOCAL idle_in_transaction_session_timeout = '{ANSWER_S:.0f}s'; SELECT")
+"""Others wait for a writer's locks: one whose network is gone has them no longer than that."""
+_MISSED = (
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3")
+"""The server misses a client after a minute; else mostly after two hours."""
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
 T = TypeVar("T")
@@ -198,8 +204,9 @@ class ServerConnection:
             self._driver = self._run(connected(login, self._loop))
             self.is_pooled = self._run(is_pooled(self._driver))
             self.version = int(self._driver.get_server_version().major)
-            if not self.is_pooled and self.version >= _WITH_JIT:
-                self._run(self._driver.execute("SET jit = off"))
+            if not self.is_pooled:
+                jit = "; SET jit = off" if self.version >= _WITH_JIT else ""
+                self._run(self._driver.execute(_MISSED + jit))
         except BaseException as error:
             self._loop.close()
             if not isinstance(error, Exception):

@@ -162,7 +162,8 @@ def migrate(connection: ServerConnection, contract: str, version: int | None) ->
             found = 0
         for step in range(found, schema.CURRENT_VERSION):
             for part in _by_schema(script(step), contract, side):
-                connection.script(part)
+                # An index of a large store takes longer than any answer.
+                connection.script(part, patient=True)
         connection.script(
             f"UPDATE {quoted(side)}.{VERSION_TABLE} SET version = {schema.CURRENT_VERSION};"
             " COMMIT")
