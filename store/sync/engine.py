@@ -6,6 +6,7 @@ continues where it stopped. Small units share a transaction.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,13 @@ from store.sync.locking import sync_lock, transaction, write_turn
 from store.sync.long_units import LongUnit, read_in_steps
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
-from store.sync.roots import identity, may_be_there, units_of, why_unreadable
+from store.sync.roots import (
+    IN_PLACE_OF_A_FOLDER,
+    identity,
+    may_be_there,
+    units_of,
+    why_unreadable,
+)
 from store.sync.server_places import is_there, known_place
 from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
@@ -37,6 +44,7 @@ from store.sync.units import Job
 from store.sync.wanted import nothing_wanted, take_wanted
 from store.sync.writer import trim_changes
 from store.system.clock import Clock, system_clock
+from store.text import figures
 
 if TYPE_CHECKING:
     from store.sync.pool import Pool
@@ -81,10 +89,21 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
     return list(found.values())
 
 
-def _unreadable(found: Sequence[Problem]) -> list[str]:
-    """Return a line for each folder or file among the problems that cannot be read."""
-    reasons = {problem.path: why_unreadable(Path(problem.path)) for problem in found}
-    return [f"{path} {reason}" for path, reason in reasons.items() if reason is not None]
+def _unreadable(found: Sequence[Problem], *, folders: bool) -> list[str]:
+    """Return a line for each folder or file among the problems that cannot be read.
+
+    Args:
+        found: The problems.
+        folders: Whether only those of folders are wanted.
+    """
+    lines = []
+    for path, told in {one.path: one.reason for one in found}.items():
+        reason = told if told == IN_PLACE_OF_A_FOLDER else why_unreadable(Path(path))
+        # A link to nothing may be a folder's, or a file's.
+        is_folder = os.path.isdir(path) or (told == reason and not os.path.splitext(path)[1])
+        if reason is not None and (is_folder or not folders):
+            lines.append(f"{path} {reason}")
+    return lines
 
 
 @dataclass(slots=True)
@@ -158,12 +177,27 @@ class Sync:
             self._bring_in_all(jobs)
         else:
             self._report()
+        if not self.stopped():
+            self._name_denied(targets)
         if self.named and not self.stopped():
             self._name_unread(targets)
         if not self.stopped() and outlines.are_left(self.database):
             self.changed += outlines.settle(
                 self.database, targets, self.clock, lambda target, key: (
                     target not in self._unlisted or key in self._listed[target]))
+
+    def _name_denied(self, targets: Sequence[Target]) -> None:
+        """Note the places with files none of which may be read."""
+        for kind, root, listed in (
+            (one.source.kind, one.root, self._listed.get(one, {})) for one in targets
+        ):
+            keys = problems.units_with_problems(self.database, kind, root) if listed else set()
+            if keys >= listed.keys() and listed:
+                paths = [unit.stamps[0].path for unit in listed.values() if unit.stamps]
+                reasons = [why_unreadable(Path(path)) for path in paths]
+                if paths and all(reasons):
+                    count = figures.count_of(len(paths), "file")
+                    self.summary.unreadable.append(f"{root}: {count}, the first {reasons[0]}")
 
     def _name_unread(self, targets: Sequence[Target]) -> None:
         """Note the servers that could not be listed, or not read whole."""
@@ -288,11 +322,9 @@ class Sync:
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
             self.summary.unreadable.append(f"{root} {found[-1].reason}")
-        unreadable = _unreadable(found)
-        if unreadable:
+        if _unreadable(found, folders=False):
             self._unlisted.add(target)
-        if not keys:
-            self.summary.unreadable += unreadable
+        self.summary.unreadable += _unreadable(found, folders=bool(keys))
         self.summary.units += len(keys)
         self.progress.problems += len(found)
         gone = [] if found else [key for key in stored if key not in keys]

@@ -48,7 +48,8 @@ class Summary:
         new: Number of sessions added; ``updated`` counts those that changed.
         problems: As in ``Progress``.
         stopped: Whether it was stopped early; committed changes are kept.
-        unreadable: Existing places from which nothing could be read, each with the reason.
+        unreadable: Existing places from which nothing could be read, and folders that could not
+            be listed, each with the reason.
     """
 
     units: int = 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,8 @@ def test_settings_with_a_nul(run: Run, home: Path) -> None:
     (".gemini/tmp", "../gone", "is a link to ../gone, which is not there"),
     (".copilot/session-state", "gone", "is a link to gone, which is not there"),
     (".qwen/projects", "gone", "is a link to gone, which is not there"),
+    (".cursor/projects", "gone", "is a link to gone, which is not there"),
+    (".cline/data/tasks", "gone", "is a link to gone, which is not there"),
 ])  # fmt: skip
 def test_a_folder_of_sessions_that_leads_nowhere_is_a_problem(
     run: Run, home: Path, folder: str, target: str, reason: str
@@ -109,3 +113,58 @@ def test_a_folder_of_sessions_that_leads_nowhere_is_a_problem(
     (found,) = [one for place in run("sources", "--problems", "--json").json
                 for one in place["problem_list"]]
     assert reason in found["reason"]
+
+
+def test_a_link_to_nothing_beside_folders_of_sessions_is_a_problem(run: Run, home: Path) -> None:
+    shutil.copytree(DATA / "claude-code" / "home" / ".claude", home / ".claude")
+    (home / ".claude" / "projects" / "-away").symlink_to("/nowhere")
+    (home / ".codex").mkdir()
+    (home / ".codex" / "sessions").write_text("")
+    found = run("sync", "--json")
+    assert found.code == 1 and found.json["new"] > 1
+    assert found.json["unreadable"] == [
+        f"{home}/.claude/projects/-away is a link to /nowhere, which is not there",
+        f"{home}/.codex/sessions is a file, where a folder of sessions belongs",
+    ]
+    assert run("sync", "--json").json["problems"] == 2
+
+
+DENIED = {
+    "gemini": (".gemini", ".gemini/tmp/project"), "cline": (".cline/data", ".cline/data/sessions"),
+    "claude-code": (".claude", ".claude/projects/-home-user-project"),
+    "openhands": (".openhands", ".openhands/conversations"),
+}  # fmt: skip
+LIST = """
+import sys
+from pathlib import Path
+from store.sources.registry import source
+from store.sync.roots import units_of
+for kind, root in zip(sys.argv[1::2], sys.argv[2::2]):
+    problems = []
+    list(units_of(source(kind), Path(root), problems))
+    print(*{f"{one.path} {one.reason}" for one in problems})
+"""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs a way to leave rights behind")
+def test_folders_that_may_not_be_read_are_problems(home: Path) -> None:
+    samples = {"gemini": "gemini", "cline": "cline/sdk", "claude-code": "claude-code/home/.claude",
+               "openhands": "openhands"}  # fmt: skip
+    arguments: list[str] = []
+    for kind, (root, denied) in DENIED.items():
+        shutil.copytree(DATA / samples[kind], home / root)
+        (home / denied).chmod(0)
+        arguments += [kind, str(home / root)]
+    rights = "-dac_override,-dac_read_search"
+    leave = ["setpriv", f"--bounding-set={rights}"] if os.geteuid() == 0 else []
+    found = subprocess.run([*leave, sys.executable, "-c", LIST, *arguments],
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    assert found.stdout.splitlines() == [
+        f"{home / denied} {reason}" for (_, denied), reason in zip(
+            DENIED.values(),
+            ["cannot be read: Permission denied", "Permission denied", "Permission denied",
+             "cannot be read: Permission denied"],
+            strict=True)
+    ]  # fmt: skip
+    for _, denied in DENIED.values():
+        (home / denied).chmod(0o755)

@@ -19,8 +19,8 @@ At the end the search index is brought up to date, for ten seconds at most, with
 change; this may be stopped at any time too. The browser and the next sync go on with it, and what
 is not in it yet is searched row by row.
 
-The exit code is 1 if a place exists and nothing could be read from it, or if a server that you
-named cannot be read whole.
+The exit code is 1 if a place exists and nothing could be read from it, if one of its folders
+cannot be listed, or if a server that you named cannot be read whole.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
 "seconds", "unreadable": ["PATH REASON", ...]}, with a server also "shared": {"total", "new",
