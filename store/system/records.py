@@ -1,10 +1,9 @@
 """Classes with fields for what the start needs: quicker to make than those of the library.
 
 ``dataclasses`` imports ``inspect``, which takes 5 ms, a sixth of the time to the first rows of the
-session list; ``typing.NamedTuple`` compiles each annotation, which doubles what a class costs. So
-these are for modules that are imported before the first screen; all others take the library's.
-``collections`` and ``operator`` come with the first class that needs them, which the picture of the
-last screen has not.
+session list; ``typing.NamedTuple`` compiles each annotation and a constructor. So these are for
+modules that are imported before the first screen; all others take the library's. ``operator`` comes
+with the first comparison, which the picture of the last screen does without.
 """
 
 from __future__ import annotations
@@ -140,20 +139,88 @@ def _by_values(name: str, names: list[str]) -> dict[str, Any]:
 
 
 if not TYPE_CHECKING:
+    from _collections import _tuplegetter  # What ``collections.namedtuple`` reads fields with.
+
+    _new = tuple.__new__
+    _CONSTRUCTORS = (
+        lambda _cls: _new(_cls, ()),
+        lambda _cls, a: _new(_cls, (a,)),
+        lambda _cls, a, b: _new(_cls, (a, b)),
+        lambda _cls, a, b, c: _new(_cls, (a, b, c)),
+        lambda _cls, a, b, c, d: _new(_cls, (a, b, c, d)),
+        lambda _cls, a, b, c, d, e: _new(_cls, (a, b, c, d, e)),
+        lambda _cls, a, b, c, d, e, f: _new(_cls, (a, b, c, d, e, f)),
+        lambda _cls, a, b, c, d, e, f, g: _new(_cls, (a, b, c, d, e, f, g)),
+        lambda _cls, a, b, c, d, e, f, g, h: _new(_cls, (a, b, c, d, e, f, g, h)),
+        lambda _cls, a, b, c, d, e, f, g, h, i: _new(_cls, (a, b, c, d, e, f, g, h, i)),
+    )
+    """Constructors of named tuples by their number of fields, whose names are put in.
+
+    ``namedtuple`` compiles one for each class, which is most of what a class costs there.
+    """
+
+    def _tuple_constructor(name: str, names: tuple[str, ...], defaults: list[Any]) -> Any:
+        """Return ``__new__`` of a named tuple.
+
+        Args:
+            name: The class's.
+            names: Its fields.
+            defaults: Of the last fields.
+        """
+        if len(names) < len(_CONSTRUCTORS):
+            made = _CONSTRUCTORS[len(names)]
+            code = made.__code__.replace(co_varnames=("_cls", *names))
+            made = type(made)(code, globals())
+        else:
+            fields_given = ", ".join(names)
+            made = eval(f"lambda _cls, {fields_given}: _new(_cls, ({fields_given}))")
+        made.__name__, made.__qualname__ = "__new__", f"{name}.__new__"
+        made.__defaults__ = tuple(defaults)
+        return made
+
+    def _make(cls, values):
+        """Return a tuple of the class with values from an iterable."""
+        made = _new(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    def _replace(self, /, **changes):
+        """Return a copy with other values of some fields."""
+        made = self._make(map(changes.pop, self._fields, self))
+        if changes:
+            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+        return made
+
+    def _repr(self) -> str:
+        """Return the class's name and the fields with their values."""
+        given = zip(self._fields, self, strict=True)
+        return f"{type(self).__name__}({', '.join([f'{one}={value!r}' for one, value in given])})"
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return the values by the fields' names."""
+        return dict(zip(self._fields, self, strict=True))
+
+    def _getnewargs(self) -> tuple[Any, ...]:
+        """Return the values, for ``copy`` and ``pickle``."""
+        return tuple(self)
 
     class _NamedTuples(type):
         """Makes the classes that name ``NamedTuple`` as their base."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             """Return a named tuple with the methods of the body; fields cannot be checked."""
-            from collections import namedtuple
-
-            annotations = body.get("__annotations__", {})
-            defaults = [body.pop(one) for one in annotations if one in body]
-            made = namedtuple(name, annotations, defaults=defaults, module=body["__module__"])
-            for attribute, value in body.items():
-                if attribute != "__module__":
-                    setattr(made, attribute, value)
-            return made
+            names = tuple(body.get("__annotations__", ()))
+            defaults = {one: body.pop(one) for one in names if one in body}
+            made = {
+                "__doc__": f"{name}({', '.join(names)})", "__slots__": (), "_fields": names,
+                "_field_defaults": defaults, "__match_args__": names,
+                "__new__": _tuple_constructor(name, names, list(defaults.values())),
+                "_make": classmethod(_make), "_replace": _replace, "_asdict": _asdict,
+                "__repr__": _repr, "__getnewargs__": _getnewargs,
+            }
+            for at, one in enumerate(names):
+                made[one] = _tuplegetter(at, f"Alias for field number {at}")
+            return type(name, (tuple,), made | body)
 
     NamedTuple = type.__new__(_NamedTuples, "NamedTuple", (), {})

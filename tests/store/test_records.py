@@ -84,3 +84,28 @@ def test_a_named_tuple_is_as_those_of_typing() -> None:
     assert pickle.loads(pickle.dumps(place)) == place and Place.__module__ == __name__
     with pytest.raises(TypeError):
         Place()  # type: ignore[call-arg]
+
+
+class Many(NamedTuple):
+    """More fields than there are constructors with their names left out."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+    f: int
+    g: int
+    h: int
+    i: int
+    j: int = 10
+
+
+def test_a_named_tuple_may_have_many_fields() -> None:
+    many = Many(0, 1, 2, 3, 4, 5, 6, 7, i=8)
+    assert tuple(many) == (*range(9), 10) and many.j == 10
+    assert many._replace(j=1)._asdict()["j"] == 1
+    with pytest.raises(TypeError, match="Expected 10 arguments"):
+        Many._make((1, 2))
+    with pytest.raises(ValueError, match="unexpected field names"):
+        many._replace(k=1)  # type: ignore[call-arg]
