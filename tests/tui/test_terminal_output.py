@@ -7,6 +7,7 @@ import random
 import select
 import shutil
 import subprocess
+import threading
 import tty
 from collections.abc import Iterator
 from pathlib import Path
@@ -337,6 +338,35 @@ def test_a_slow_reader_gets_the_last_frame_and_no_backlog() -> None:
             output.write(OFF, SIZE)
         sender.stop()
         assert not sender.is_alive()
+    finally:
+        os.close(near)
+        os.close(far)
+
+
+def test_a_frame_is_taken_before_its_writer_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests = threading.Event()
+
+    class Watched(Output):
+        def waits_until(self) -> float | None:
+            rests.set()
+            return super().waits_until()
+
+    monkeypatch.setattr("tui.terminal.driver.TAKEN_WITHIN_S", 10)
+    near, far = os.openpty()
+    try:
+        output = Watched()
+        sender = Sender(output, far)
+        sender.take_now()  # Nothing is waited for before it is started, and after its end.
+        sender.start()
+        rests.wait()
+        with sender.changed:
+            output.write(ON, SIZE)
+            sender.changed.notify()
+            sender.take_now()
+            assert output.next(0) == ""
+        sender.stop()
+        sender.take_now()
+        assert os.read(near, 1_000).decode() == ON
     finally:
         os.close(near)
         os.close(far)

@@ -31,6 +31,8 @@ LOOKED_AFTER_MS = 50
 """A terminal is looked at so often for room; not each tells when its buffer was emptied."""
 HELD_S = 10.0
 """A picture stays for so long at most while the app draws the same."""
+TAKEN_WITHIN_S = 0.05
+"""After a frame it is waited so long at most until the sending thread has taken it."""
 CUT_SHORT = b"\x1b[0m" + FRAME_END.encode()
 
 
@@ -45,7 +47,9 @@ class Sender(threading.Thread):
             descriptor: Of the terminal.
         """
         super().__init__(daemon=True, name="terminal-output")
-        self.changed = threading.Condition()
+        lock = threading.RLock()
+        self.changed, self._taken = threading.Condition(lock), threading.Condition(lock)
+        self._rests = False
         self._output, self.descriptor = output, descriptor
         self._ends = self._is_given_up = False
         self._writes = 0
@@ -85,8 +89,23 @@ class Sender(threading.Thread):
         with self.changed:
             while not (piece := self._output.next(time.monotonic())) and not self._ends:
                 until = self._output.waits_until()
+                self._rests = True
+                self._taken.notify()
                 self.changed.wait(None if until is None else max(0, until - time.monotonic()))
+                self._rests = False
+            self._taken.notify()
         return piece
+
+    def take_now(self) -> None:
+        """Have what changed taken before the caller goes on.
+
+        It would go on for some milliseconds, until it leaves the interpreter's lock to this
+        thread. Nothing is waited for while this thread waits for the terminal.
+        """
+        with self.changed:
+            if self._rests:
+                self._rests = False
+                self._taken.wait(TAKEN_WITHIN_S)
 
     def _write(self, opened: int, piece: bytes) -> bool:
         """Write a piece; return whether the terminal is still there.
@@ -206,6 +225,10 @@ class TerminalDriver(LinuxDriver):
         with self._sender.changed:
             self._output.write(data, self._of_app.size)
             self._sender.changed.notify()
+
+    def flush(self) -> None:
+        """Have a frame taken that is whole; Textual calls this after each."""
+        self._sender.take_now()
 
     def process_message(self, message: Message) -> None:
         """Pass on what was read; answers to the output's own questions stay here."""
