@@ -10,7 +10,8 @@ from tests.tui.stores import Told, browser, put, settled, some
 from tui.dialogs.palette import PaletteScreen
 from tui.kit.text import cells
 from tui.live.summary import Summary
-from tui.main.bars import Headline, TopLine
+from tui.main.bars import TopLine
+from tui.main.headline import Headline
 from tui.main.screen import MainScreen
 from tui.state.layout import BORDER
 

@@ -15,15 +15,15 @@ _SHOWN = {
 }
 
 
-_NOT_TYPED = re.compile(
+_NOT_TYPED = (
     r"(?:ctrl\+[^adefkuwxcv]|alt\+.+|ctrl\+\w\w+|f\d+|enter|tab|shift\+tab|escape|page(?:up|down)"
     r"|up|down)"
-)
+)  # Compiled when a line is typed into.
 
 
 def acts_while_typing(key: str) -> bool:
     """Return whether a key is left to commands by a line that is typed into."""
-    return _NOT_TYPED.fullmatch(key_name(key)) is not None
+    return re.fullmatch(_NOT_TYPED, key_name(key)) is not None
 
 
 def _named(character: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import ANSIToTruecolor, LineFilter
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -81,4 +82,21 @@ def filtered(widget: Widget, strips: list[Strip]) -> list[Strip]:
             strips = [line_filter.guarded(strip) for strip in strips]
         elif not isinstance(line_filter, ANSIToTruecolor):
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
+    return strips
+
+
+def lines_of(widget: Widget, crop: Region, *, different: int) -> list[Strip]:
+    """Return lines of a widget whose later lines are all equal, for its ``render_lines``.
+
+    Textual would draw and keep each of them, which took a tenth of the first screen.
+
+    Args:
+        widget: It has neither border nor padding.
+        crop: The region that is drawn.
+        different: How many lines are there before the equal ones.
+    """
+    drawn = filtered(widget, [widget.render_line(y) for y in range(different + 1)])
+    strips = [drawn[min(y, different)] for y in range(crop.y, crop.bottom)]
+    if crop.x or crop.width != widget.size.width:
+        strips = [strip.crop(crop.x, crop.right) for strip in strips]
     return strips

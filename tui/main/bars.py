@@ -1,8 +1,7 @@
-"""The lines above the panes: name and counts of the store, and a headline."""
+"""The line above the panes: name and counts of the store."""
 
 from __future__ import annotations
 
-from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -12,7 +11,6 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.kit.masked import is_view_masked
 from tui.kit.paint import paint_of, strip_of
-from tui.kit.text import wrap
 from tui.live.summary import Summary
 from tui.main.outline import store_runs
 
@@ -71,36 +69,3 @@ class TopLine(Widget):
         else:
             right.append((f"{summary.freshness} ", "muted"))
         return right
-
-
-class Headline(Widget):
-    """A few words above the panes about what is shown, on as many lines as they need.
-
-    Escape takes them away when there is nothing else to go back from; a click does too.
-    """
-
-    DEFAULT_CSS = "Headline { height: auto; }"
-
-    def __init__(self, words: str) -> None:
-        """Take the words."""
-        super().__init__()
-        self._words = f"{words} (esc closes this)"
-
-    def on_click(self) -> None:
-        """Go away."""
-        self.remove()
-
-    def _lines(self, width: int) -> list[str]:
-        spans = wrap(self._words, max(1, width - 2))
-        return [self._words[start:end].strip() for start, end in spans]
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the lines that the words need."""
-        return len(self._lines(width))
-
-    def render_line(self, y: int) -> Strip:
-        """Draw a line."""
-        lines = self._lines(self.size.width)
-        words = lines[y] if y < len(lines) else ""
-        line = Line(((f" {words}", "tool"),))
-        return strip_of(line, self.size.width, paint_of(self.app), ground="background")

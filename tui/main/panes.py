@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from textual import events
 from textual.containers import Horizontal
 from textual.geometry import Region
-from textual.message import Message
-from textual.reactive import reactive
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
-from tui.kit.guard import filtered
-from tui.kit.lines import Line
+from tui.kit.guard import lines_of
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.main.outline import opening_line
 from tui.sessions.pane import SessionsPane
@@ -32,28 +28,12 @@ from tui.state.layout import (
 from tui.state.view_state import ViewState
 
 if TYPE_CHECKING:
+    from tui.main.splitter import Splitter
     from tui.state.layout import PaneName
 
 SCOPES: dict[PaneName, Scope] = {
     "sessions": "list", "transcript": "transcript", "inspector": "inspector",
 }
-
-
-def lines_of(widget: Widget, crop: Region, *, different: int) -> list[Strip]:
-    """Return lines of a widget whose later lines are all equal, for its ``render_lines``.
-
-    Textual would draw and keep each of them, which took a tenth of the first screen.
-
-    Args:
-        widget: It has neither border nor padding.
-        crop: The region that is drawn.
-        different: How many lines are there before the equal ones.
-    """
-    drawn = filtered(widget, [widget.render_line(y) for y in range(different + 1)])
-    strips = [drawn[min(y, different)] for y in range(crop.y, crop.bottom)]
-    if crop.x or crop.width != widget.size.width:
-        strips = [strip.crop(crop.x, crop.right) for strip in strips]
-    return strips
 
 
 class PaneRow(Horizontal):
@@ -101,68 +81,6 @@ class PaneSlot(Widget):
         return Strip.join([*before, line, *behind])
 
 
-class Splitter(Widget):
-    """The border between two panes, which the mouse drags; one column."""
-
-    DEFAULT_CSS = "Splitter { width: 1; height: 1fr; }"
-
-    lit = reactive(False)
-
-    class Dragged(Message):
-        """The border of a pane is being moved.
-
-        Attributes:
-            pane: The side pane that is resized.
-            column: Where the mouse is, in columns of the screen.
-        """
-
-        def __init__(self, pane: PaneName, column: int) -> None:
-            """Make the message."""
-            super().__init__()
-            self.pane = pane
-            self.column = column
-
-    def __init__(self, pane: PaneName) -> None:
-        """Make the border of a side pane."""
-        super().__init__(id=f"border-{pane}")
-        self.pane: PaneName = pane
-        self._held = False
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the lines; all are equal, and drawn once."""
-        return lines_of(self, crop, different=0)
-
-    def render_line(self, y: int) -> Strip:
-        """Draw the border: the transcript's ground, or a rule while the mouse is on it."""
-        line = Line((("│" if self.lit else " ", "muted"),))
-        return strip_of(line, 1, paint_of(self.app), ground="background")
-
-    def on_enter(self) -> None:
-        """Show the rule."""
-        self.lit = True
-
-    def on_leave(self) -> None:
-        """Hide the rule, unless it is being dragged."""
-        self.lit = self._held
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to drag."""
-        self._held = self.lit = True
-        self.capture_mouse()
-        event.stop()
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Post where the border is dragged to."""
-        if self._held:
-            self.post_message(self.Dragged(self.pane, event.screen_x))
-
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        """End the drag."""
-        self._held = self.lit = False
-        self.release_mouse()
-        event.stop()
-
-
 class Panes:
     """Arranges the panes on a screen, and moves the focus between them.
 
@@ -186,14 +104,18 @@ class Panes:
         self._screen, self._state, self._sessions = screen, state, sessions
         self._arranged = arranged
         self.widgets: dict[PaneName, Widget] = {"sessions": sessions}
+        self._splitters: tuple[Splitter, ...] = ()
         self.slot: PaneSlot | None = PaneSlot(
             sessions.selected_title, lambda: self.arrangement)
 
     async def load(self, *, transcript: Widget, inspector: Widget) -> None:
         """Put the panes in the place of the slot, which is seen until both are there."""
+        from tui.main.splitter import Splitter  # The first screen has no borders to drag.
+
         slot = self.slot
         assert slot is not None
-        came = [Splitter("sessions"), transcript, Splitter("inspector"), inspector]
+        left, right = self._splitters = Splitter("sessions"), Splitter("inspector")
+        came: list[Widget] = [left, transcript, right, inspector]
         for widget in came:
             widget.display = False
         await self._screen.query_one(PaneRow).mount_all(came, after=slot)
@@ -218,7 +140,7 @@ class Panes:
             pane.display = arrangement.shows(name)
             if pane.display:
                 pane.styles.width = arrangement.widths[name] or "1fr"
-        for splitter in self._screen.query(Splitter):
+        for splitter in self._splitters:
             splitter.display = self.slot is None and splitter.pane in arrangement.sides
         if self.slot is not None:
             self.slot.display = any(name not in self.widgets for name in arrangement.widths)

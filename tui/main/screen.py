@@ -23,11 +23,11 @@ from tui.kit.text import one_line
 from tui.live.notifying import Notifier
 from tui.live.summary import StoreCounter
 from tui.live.watcher import Pace, StoreWatcher
-from tui.main.bars import Headline, TopLine
+from tui.main.bars import TopLine
 from tui.main.first_frame import lines_of_list
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
-from tui.main.panes import PaneRow, Panes, Splitter
+from tui.main.panes import PaneRow, Panes
 from tui.main.places import PlaceKeeper
 from tui.messages import (
     InspectRequested,
@@ -47,6 +47,7 @@ from tui.verbs.undo import report_undone_rewind
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
     from tui.main.last_picture import LastPicture
+    from tui.main.splitter import Splitter
     from tui.terminal.driver import TerminalDriver
     from tui.transcript.pane import TranscriptPane
     from tui.transcript.shown_hit import ShownHit
@@ -114,6 +115,8 @@ class MainScreen(CommandPane, Screen[None]):
         """Make lines, panes and borders."""
         yield TopLine()
         if self.library.headline:
+            from tui.main.headline import Headline
+
             yield Headline(one_line(self.library.headline))
         with PaneRow(id="panes"):
             yield self.sessions
@@ -185,8 +188,8 @@ class MainScreen(CommandPane, Screen[None]):
                 return None
         return super().footer_label(command)
 
-    @on(Splitter.Dragged)
-    def _dragged(self, event: Splitter.Dragged) -> None:
+    def on_splitter_dragged(self, event: Splitter.Dragged) -> None:
+        """Move a border."""
         self.panes.drag(event.pane, event.column)
 
     # Which session is shown
@@ -486,4 +489,4 @@ class MainScreen(CommandPane, Screen[None]):
         elif focused == "transcript":
             self.panes.focus("sessions")
         else:
-            self.query(Headline).remove()
+            self.query("Headline").remove()
