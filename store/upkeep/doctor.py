@@ -188,8 +188,9 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
     for table, _, parent, _ in patient.rows("PRAGMA foreign_key_check"):
         found[table, parent] = found.get((table, parent), 0) + 1
     for (table, parent), count in found.items():
+        rows = "row" if count == 1 else "rows"
         yield Finding(
-            "foreign keys", f"{count:,} rows of {table} belong to no row of {parent}",
+            "foreign keys", f"{count:,} {rows} of {table} without a row of {parent}",
             "another program deleted rows without foreign keys; restore a backup, or keep them:"
             " they are not shown", count)
 

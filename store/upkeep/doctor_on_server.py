@@ -73,8 +73,9 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
             f"SELECT count(*) FROM {table} r WHERE NOT EXISTS"
             f" (SELECT 1 FROM {parent} p WHERE p.id = r.{column})")
         if count:
+            rows = "row" if count == 1 else "rows"
             yield Finding(
-                "foreign keys", f"{count:,} rows of {table} belong to no row of {parent}",
+                "foreign keys", f"{count:,} {rows} of {table} without a row of {parent}",
                 "somebody deleted rows without foreign keys; restore a dump, or keep them: they"
                 " are not shown", count)
 

@@ -33,8 +33,8 @@ def test_reset_step_takes_the_step_away_and_keeps_indexes_apart() -> None:
     assert len(state.removed) == 2
     with pytest.raises(ProtocolError):
         state.apply(text("delta", delta="x"))
-    apply(state, text("start"))
-    assert [part.index for part in state.parts] == [0, 3]
+    apply(state, text("start"), text("end"), STEP)
+    assert [part.index for part in state.parts] == [0, 3, 4]
 
 
 def test_version_7_blocks_outlive_their_step() -> None:
