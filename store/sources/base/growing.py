@@ -118,10 +118,12 @@ class LinesFile(ABC):
         self.first = first
         self.context: dict[int, bytes] = {}
         self.is_begun = False
-        self._content = JsonLines(path, line_limit, self.unread)
+        self._content = content = JsonLines(path, line_limit, self.unread)
+        self._repeats: Repeats | None = None
         if offset:
-            self._content.begin_at(line, offset)
-        self._repeats = None if offset else Repeats(self._content.records, self.after_equal)
+            content.begin_at(line, offset)
+        else:
+            self._repeats = Repeats(content.records, content.find_alike(), self.after_equal)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False

@@ -26,6 +26,8 @@ CHUNK = 8 * 1024 * 1024
 """Bytes read at once."""
 
 TOO_LONG = "line is longer than 64 MiB, skipped"
+COMPARED = 128
+"""Of a line, the first bytes that tell most from all others; more costs more."""
 OTHER_FORM = "JSON in another form than one record a line; read all the same"
 MOST_TOLD = 4
 """Of the lines in a row that hold no record, how many are problems of their own."""
@@ -142,6 +144,8 @@ class JsonLines:
         self._pushed = 0
         self._spread = _Spread()
         self._in_list = False
+        self._beginnings: dict[int, int] | None = None
+        self._alike: dict[int, int] = {}
         self._run = 0
         self._places: list[int] = []
         self._found = False
@@ -181,6 +185,11 @@ class JsonLines:
         """
         self._head, self._found, self._pushed = None, True, offset
         self._splitter.lines, self._splitter.consumed = line - 1, offset
+
+    def find_alike(self) -> dict[int, int]:
+        """Return what is to hold each record that begins as an earlier one, with that one."""
+        self._beginnings = {}
+        return self._alike
 
     @property
     def has_tail(self) -> bool:
@@ -277,8 +286,14 @@ class JsonLines:
         if self._run:
             self._run, self._places = 0, []
         self._found = True
-        found.append(Record(len(self.records), number, data))
+        place = len(self.records)
+        found.append(Record(place, number, data))
         self.records.append(line)
+        if self._beginnings is not None:
+            # The line was just read, so it is in the processor's cache.
+            earlier = self._beginnings.setdefault(hash(line[:COMPARED]), place)
+            if earlier != place:
+                self._alike[place] = earlier
         if repaired:
             self._noted.append(Problem(self._path, number, repaired))
 
@@ -295,7 +310,12 @@ class JsonLines:
         nth = 0
         for raw, data in pieces:
             if data is not None:
-                found.append(Record(len(self.records), number, data, nth))
+                place = len(self.records)
+                found.append(Record(place, number, data, nth))
+                if self._beginnings is not None:
+                    earlier = self._beginnings.setdefault(hash(raw[:COMPARED]), place)
+                    if earlier != place:
+                        self._alike[place] = earlier
                 nth += 1
             self.records.append(raw)
         if whole == len(pieces) and _is_of_list(line):

@@ -21,14 +21,18 @@ comes twice, so does each equal line after it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 
 from store.sources.base.json_lines import Record, parse_line
 from store.sources.base.json_values import LineError
 from store.sources.base.values import utc_ms
 
+_number = attrgetter("number")
 _NAMES = ("id", "uuid", "message_id")
 _TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created")
 _WITHIN = ("data", "message", "payload")
@@ -72,17 +76,22 @@ class Repeats:
     def __init__(
         self,
         raw: Sequence[bytes],
+        alike: dict[int, int],
         after_equal: Callable[[dict[str, Any], Sequence[bytes]], bool | None] = _by_time,
     ) -> None:
         """Start before the first record.
 
         Args:
             raw: All records of the file as they are; it grows with the file.
+            alike: Those of the next ones that begin as an earlier one does, with that one's
+                number; each call of ``without`` empties it.
             after_equal: Says whether a record is a repeat right after an equal one; None where
                 its time tells.
         """
-        self._raw, self._after_equal = raw, after_equal
-        self._first: dict[int, int] = {}
+        self._raw, self._alike, self._after_equal = raw, alike, after_equal
+        # The first of the lines that equal another one, but begin as an earlier one does; the
+        # last of those that equal a first one.
+        self._others: dict[bytes, int] = {}
         self._last: dict[int, int] = {}
         self._is_named = self._has_repeats = False
         self._copies = {0}
@@ -104,23 +113,50 @@ class Repeats:
         Raises:
             RepeatGiven: ``rest`` gave what is one.
         """
+        if not records:
+            return records
+        begin, alike = records[0].number, self._alike
+        if begin < _FEWEST and not self._is_named:
+            self._is_named = any(_names_file(record.data) for record in records[: _FEWEST - begin])
+        if not alike and not self._shifts and not self._opening:
+            return records
         found: list[Record] = []
-        raw, first, last = self._raw, self._first, self._last
-        for record in records:
-            number = record.number
-            key = hash(raw[number])
-            earlier = first.setdefault(key, number)
-            if number < _FEWEST and not self._is_named:
-                self._is_named = _names_file(record.data)
-            if self._opening and self._ends_opening(number, found):
-                continue
-            if earlier == number and not self._shifts:
-                found.append(record)
-                continue
-            self._take(record, (earlier, last.get(key, earlier)), found)
-            if earlier != number:
-                last[key] = number
+        waiting, place, count = deque(alike), 0, len(records)
+        while place < count:
+            record = records[place]
+            if not self._shifts and not self._opening:
+                # None before the next one that may be a repeat is looked at.
+                end = bisect_left(records, waiting[0], place, key=_number) if waiting else count
+                found += records[place:end]
+                if end == count:
+                    break
+                place, record = end, records[end]
+            if waiting and waiting[0] == record.number:
+                waiting.popleft()
+            self._take_next(record, alike.get(record.number, record.number), found)
+            place += 1
+        alike.clear()
         return found
+
+    def _take_next(self, record: Record, earlier: int, found: list[Record]) -> None:
+        """Take the next record.
+
+        Args:
+            record: The record.
+            earlier: The first one that begins as it does; itself where none does.
+            found: Takes what is no repeat.
+        """
+        number, raw = record.number, self._raw
+        if raw[earlier] != raw[number]:
+            earlier = self._others.setdefault(raw[number], number)
+        if self._opening and self._ends_opening(number, found):
+            return
+        if earlier == number and not self._shifts:
+            found.append(record)
+            return
+        self._take(record, (earlier, self._last.get(earlier, earlier)), found)
+        if earlier != number:
+            self._last[earlier] = number
 
     def rest(self) -> list[Record]:
         """Return at the end of the file what is no repeat yet.
