@@ -9,6 +9,7 @@ two wakings, which other jobs do not add to.
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from store.store import Store
 from tests.bench.report import Limits, Line
+from tests.sources import postgres_server
 
 MEGABYTES = 20
 MOST_MS = 10.0
@@ -113,31 +116,48 @@ async def _floor() -> Delay:
         lambda: asyncio.to_thread(_spin, time.perf_counter() + 0.3))
 
 
-async def _measure(size: int, rounds: int) -> list[Line]:
-    with tempfile.TemporaryDirectory() as folder:
-        async with Store.open(Path(folder) / "host.db", create=True) as store:
-            found: dict[str, list[Delay]] = {"floor": []}
-            kept: list[object] = []
-            for kind, output in (
-                ("text", text_of(size)), ("cjk", cjk_of(size)),
-                ("rows", rows_of(size)), ("nested", nested_of(size)),
-            ):
-                for _ in range(rounds):
-                    found["floor"].append(await _floor())
-                    written, read = await record(store, output, kept)
-                    kept.clear()
-                    found.setdefault(f"record {kind}", []).append(written)
-                    found.setdefault(f"read {kind}", []).append(read)
+async def _measure(target: str, where: str, size: int, rounds: int) -> list[Line]:
+    """Return the lines of one store.
+
+    Args:
+        target: A file or URL.
+        where: What the lines call it.
+        size: Bytes of an output.
+        rounds: How many of each kind of output.
+    """
+    async with Store.open(target, create=True) as store:
+        found: dict[str, list[Delay]] = {"floor": []}
+        kept: list[object] = []
+        for kind, output in (
+            ("text", text_of(size)), ("cjk", cjk_of(size)),
+            ("rows", rows_of(size)), ("nested", nested_of(size)),
+        ):
+            for _ in range(rounds):
+                found["floor"].append(await _floor())
+                written, read = await record(store, output, kept)
+                kept.clear()
+                found.setdefault(f"record {kind}", []).append(written)
+                found.setdefault(f"read {kind}", []).append(read)
     floor = median(delay.wall for delay in found.pop("floor"))
     return [
-        Line("loop", f"event loop: {name}, {size >> 20} MB", median(each.wall for each in delays),
-             "ms", floor, Limits(value=MOST_MS),
+        Line("loop", f"event loop: {where}{name}, {size >> 20} MB",
+             median(each.wall for each in delays), "ms", floor, Limits(value=MOST_MS),
              {"all": [each.wall for each in delays], "cpu_ms": [each.cpu for each in delays]})
         for name, delays in found.items()
     ]
 
 
 def loop(quick: bool) -> list[Line]:
-    """Measure the delays of an event loop."""
+    """Measure the delays of an event loop: with a file, and with a server where one is here."""
     size, rounds = (1 << 20, 1) if quick else (MEGABYTES << 20, 5)
-    return asyncio.run(_measure(size, rounds))
+    with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, XDG_DATA_HOME=home):
+        lines = asyncio.run(_measure(str(Path(home) / "host.db"), "", size, rounds))
+        programs = postgres_server.programs()
+        if programs is not None:
+            server = postgres_server.Server(programs)
+            try:
+                lines += asyncio.run(
+                    _measure(server.database().url, "PostgreSQL, ", size, rounds))
+            finally:
+                server.remove()
+    return lines
