@@ -8,9 +8,11 @@ batch renews it in its own transaction. Either way the other kind is seen too.
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 
 from store.engine.database import Database
+from store.engine.transactions import primary_code
 from store.errors import Refused
 from store.system.processes import Process, is_alive
 
@@ -137,7 +139,16 @@ def _taken_back(db: Database, session_id: str, holder: str) -> bool:
         session_id: The session's id.
         holder: The recorder.
     """
-    if not db.connection.execute(_END_OWN, values(db, session_id, holder)).fetchall():
+    # A login that acts as its team may end its connections by its own name alone.
+    db.remote.script("SAVEPOINT ending; SET LOCAL ROLE NONE")
+    try:
+        ended = db.connection.execute(_END_OWN, values(db, session_id, holder)).fetchall()
+    except sqlite3.OperationalError as error:
+        if primary_code(error) != sqlite3.SQLITE_PERM:
+            raise
+        ended = []
+    db.remote.script("ROLLBACK TO SAVEPOINT ending; RELEASE SAVEPOINT ending")
+    if not ended:
         return False
     # It ends in a moment; this waits as long as for any other lock.
     db.connection.execute(f"SELECT pg_advisory_lock({_KEY})", {"1": _name(db, session_id)})

@@ -183,9 +183,19 @@ def test_a_session_has_one_recorder_behind_poolers_too(
         each.close()
 
 
-def test_a_recorder_takes_its_session_from_its_lost_connection(url: str) -> None:
+def test_a_recorder_takes_its_session_from_its_lost_connection(
+    postgres: Cluster, url: str
+) -> None:
     """The network was gone: the server has not missed the first connection."""
-    lost, again, other = (open_target(url, write=True) for _ in range(3))
+    server = server_of(url, postgres)
+    member, team = f"member_{server.name}", f"team_{server.name}"
+    schemas = f"IN SCHEMA public, backscroll TO {team}"
+    server.execute(f"CREATE ROLE {team}; CREATE ROLE {member} LOGIN IN ROLE {team};"
+                   f" ALTER ROLE {member} IN DATABASE {server.name} SET role = {team};"
+                   f" GRANT USAGE ON SCHEMA public, backscroll TO {team};"
+                   f" GRANT ALL ON ALL TABLES {schemas}; GRANT ALL ON ALL SEQUENCES {schemas}")
+    login = renamed(url, user=member)
+    lost, again, other = (open_target(login, write=True) for _ in range(3))
     recording, message = record(lost, [{"type": "start"}])
     feed(again, recording, [{"type": "text-start", "id": "t"},
                             {"type": "text-delta", "id": "t", "delta": "mine"}])
