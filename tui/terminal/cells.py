@@ -23,6 +23,9 @@ _NARROW = re.compile(
 """Matches text of which each character takes one cell on every terminal."""
 _PIECE = re.compile(" {3,}|(?:[^ ]| {1,2}(?! ))+")
 """Words with at most two blanks between them, or more blanks: one piece is sent as a whole."""
+_INKS = frozenset(map(str, (*range(30, 39), *range(90, 98))))
+_GROUNDS = frozenset(map(str, (*range(40, 49), *range(100, 108))))
+"""Codes that begin a colour of the text, and one behind it."""
 _SEEN_ON_BLANKS = frozenset(("4", "5", "7", "9", "21", "53"))
 ERASED_TO_END_FROM = 4
 """Erasing so many blanks up to the end of a row takes fewer bytes than the blanks."""
@@ -64,9 +67,9 @@ def look_of(parameters: str) -> Look:
         length = 1 if code not in ("38", "48") else 5 if codes[1:2] == ["2"] else 3
         whole = ";".join(codes[:length])
         del codes[:length]
-        if re.fullmatch("3[0-8]|9[0-7]", code):
+        if code in _INKS:
             ink = whole
-        elif re.fullmatch("4[0-8]|10[0-7]", code):
+        elif code in _GROUNDS:
             ground = whole
         elif code not in ("", "0", "39", "49"):
             attributes.append(code)
