@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -74,6 +75,19 @@ def test_what_is_no_source(tmp_path: Path) -> None:
     assert source.recognise(tmp_path) is None
     (tmp_path / ".claude" / "projects").mkdir(parents=True)
     assert source.recognise(tmp_path / ".claude") == tmp_path / ".claude"
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_first_line_longer_than_what_is_looked_at_is_recognised(
+    tmp_path: Path, quoted: bool
+) -> None:
+    file = File()
+    file.user('"x" ' * 200_000)
+    path = file.write(tmp_path)
+    if quoted:
+        row = json.dumps(path.read_text())
+        path.write_text(f'{{"type":"user","uuid":"1","message":{row}}}\n')
+    assert ClaudeCodeSource().recognise(path) == (None if quoted else path)
 
 
 def test_old_session_that_begins_with_summaries_is_recognised(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from store.sources.claude_code.typed import is_history
 from store.system.paths import open_regular
 
 FILES_LOOKED_AT = 20
+HEAD_BYTES = 256 * 1024
+_KEYS_OF_ROW = (b"parentUuid", b"sessionId", b"uuid", b"message")
+_TYPE_OF_ROW = re.compile(rb'(?<!\\)"type"\s*:\s*"(?:user|assistant|system|attachment|progress)"')
+_OF_QWEN = re.compile(rb'(?<!\\)"(?:systemPayload|provenance|parts)"\s*:')
 _NOTES = frozenset(
     [
         "summary",
@@ -39,10 +44,30 @@ def is_session_file(path: Path) -> bool:
         return False
     try:
         with open_regular(path) as file:
-            head = file.read(262144)
+            head = file.read(HEAD_BYTES) or b""
+            if len(head) == HEAD_BYTES and b"\n" not in head:
+                file.seek(max(HEAD_BYTES, os.fstat(file.fileno()).st_size - HEAD_BYTES))
+                return _is_of_long_row(head + b"\n" + (file.read(HEAD_BYTES) or b""))
     except OSError:
         return False
     return any(_is_of_session(data) for data in records_of(head, 50))
+
+
+def _is_of_long_row(ends: bytes) -> bool:
+    """Return whether the ends of a file whose first line is very long are of a row.
+
+    A quote within a text of the row has a backslash before it, so what is found is a key.
+
+    Args:
+        ends: The file's first and last bytes.
+    """
+    keys = (re.search(rb'(?<!\\)"%s"\s*:' % key, ends) for key in _KEYS_OF_ROW)
+    return (
+        ends.lstrip().startswith(b"{")
+        and all(keys)
+        and _TYPE_OF_ROW.search(ends) is not None
+        and _OF_QWEN.search(ends) is None
+    )
 
 
 def _is_of_session(data: dict[str, Any]) -> bool:
