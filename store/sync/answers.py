@@ -21,6 +21,7 @@ from store.sources.base.drafts import MessageDraft
 
 _SIZE = 9
 """Bytes of a digest; 12 characters."""
+_begun = blake2b(digest_size=_SIZE).copy
 _NUMBER = re.compile(r"(?:[a-z]{1,12}[-_:]?)?[0-9]{1,6}", re.IGNORECASE)
 """Ids of gateways that number each session's answers from 0 or 1."""
 _SIZE_OF = Struct(">Q").pack
@@ -72,8 +73,7 @@ def _text(text: str) -> bytes:
 
 
 def _digest(*values: bytes) -> str:
-    sized = b""
+    digest = _begun()
     for value in values:
-        sized += _SIZE_OF(len(value)) + value
-    digest = blake2b(sized, digest_size=_SIZE).digest()
-    return b2a_base64(digest, newline=False).translate(_URL_SAFE).decode()
+        digest.update(_SIZE_OF(len(value)) + value)
+    return b2a_base64(digest.digest(), newline=False).translate(_URL_SAFE).decode()

@@ -265,7 +265,9 @@ class Thread:
         if self.prompts.digest:
             group.metadata["system_prompt_digest"] = self.prompts.digest
         data = row.data
-        extra = {name: data[key] for key, name in _ASSISTANT.items() if data.get(key)}
+        extra = {
+            name: data[key] for key, name in _ASSISTANT.items() if key in data and data[key]
+        }
         self.effort = string(extra.get("effort")) or self.effort
         if model == SYNTHETIC:
             extra["synthetic"] = True
