@@ -27,6 +27,11 @@ USER, MODEL = (
     {"role": "user", "text": "go"},
     {"role": "assistant", "text": "It is in limit.py, line 4."},
 )
+WAITING = {"role": "assistant", "content": [
+    {"type": "text", "text": "I run the tests once more."},
+    {"type": "tool_use", "name": "bash", "input": {"command": "make test"}},
+]}  # fmt: skip
+RESULT = {"role": "tool", "content": "1 failed"}
 SHORT = {"role": "assistant", "text": "Done."}
 STATE, OTHER = {"type": "mode", "mode": "plan"}, {"type": "mode", "mode": "edit"}
 
@@ -87,6 +92,8 @@ def taken(path: Path, rows: list[dict[str, Any]], *cuts: int) -> list[dict[str, 
     pytest.param([A, STATE, STATE, OTHER, STATE, *[timed(word, 9, "5") for word in "xyzx"]],
                  [A, STATE, OTHER, STATE, *[timed(word, 9, "5") for word in "xyzx"]],
                  id="a state right after itself tells nothing of others"),
+    pytest.param([USER, *[WAITING, RESULT] * 9, MODEL], [USER, *[WAITING, RESULT] * 9, MODEL],
+                 id="the same call again and again"),
     pytest.param([USER, USER, SHORT, MODEL], [USER, USER, SHORT, MODEL], id="a prompt twice"),
 ])  # fmt: skip
 def test_what_tells_a_repeat(

@@ -14,8 +14,11 @@ nothing. A line that equals an earlier one is a repeat where
 Of a run of lines that equals an earlier run, all are repeats where one of them is, so that lines
 without id and time go with their neighbours. Where none of them has an id or time that tells, the
 run is a repeat where a model says enough in it that is not said twice by chance, or where it is
-the file from its first line on. Where each of a file's first two lines, or one with an id or time,
-comes twice, so does each equal line after it.
+the file from its first line on. A model that waits says the same beside the same call again and
+again: what it says beside calls counts where it makes two that differ.
+
+Where each of a file's first two lines, or one with an id or time, comes twice, so does each equal
+line after it.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ _SPEAKERS = frozenset({"assistant", "model", "ai", "assistantmessage"})
 _NO_WORDS = frozenset({"role", "type", "kind", "id", "name", "input", "arguments", "tool_calls"})
 """Keys of what a model does not say in words: it makes the same call again."""
 
+_CALL = re.compile(rb'"(?:tool_?calls?|tool[_-]use|tool_?requests?|function_?call)"', re.I)
+"""Is in a line with a call."""
 _SAID = frozenset({"text", "content", "message", "parts", "input", "output", "k"})
 _OF_TALK = re.compile(
     "user|human|prompt|assistant|model|agent|tool|message|text|input|output|response|queue", re.I
@@ -102,6 +107,7 @@ class Repeats:
         # Those of its lines that may be none, how many of them were given, what a model says.
         self._held: list[Record] = []
         self._given = self._words = 0
+        self._beside_call: bytes | None = None
         # The second and third line of a file that may hold each line twice.
         self._opening: list[Record] = []
 
@@ -214,7 +220,7 @@ class Repeats:
         if self._is_repeat:
             return
         self._held.append(record)
-        self._words += _answer_words(record.data)
+        self._words += self._new_words(record)
         whole = self._is_whole_copy()
         self._is_repeat = self._tells(record)
         if self._is_repeat or whole:
@@ -227,6 +233,15 @@ class Repeats:
             self._copies.add(self._begin)
             self._end_run(found)
 
+    def _new_words(self, record: Record) -> int:
+        """Return how many characters a model says that count, beside those of the run so far."""
+        words = _answer_words(record.data)
+        if not words or not _CALL.search(raw := self._raw[record.number]):
+            return words
+        if self._beside_call is None:
+            self._beside_call = raw
+        return 0 if raw == self._beside_call else words
+
     def _goes_on(self, number: int, shift: int) -> bool:
         """Return whether all since the last line of the run is as in its original."""
         raw = self._raw
@@ -236,6 +251,7 @@ class Repeats:
         found += self._held[self._given :]
         self._held, self._shifts, self._is_repeat = [], [], False
         self._given = self._words = 0
+        self._beside_call = None
 
     def _is_of_beginning(self) -> bool:
         """Return whether the run is a copy of the file's beginning, as far as it goes."""
