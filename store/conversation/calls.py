@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from store.conversation.outcomes import Outcome, Status, details_of, outcome, tool_name
 from store.conversation.readable import output_text, readable
-from store.conversation.replies import answers_in, approved_plan, reply_in
+from store.conversation.replies import Answer, answers_in, approved_plan, reply_in
 from store.conversation.touched import (
     EDITORS,
     PATHS,
@@ -202,6 +202,8 @@ _QUESTIONS = frozenset({
     "askuserquestion", "question", "ask_user", "ask_question", "ask_user_question",
     "ask_followup_question", "request_user_input",
 })
+_ANSWERED_PLAINLY = frozenset({"ask_question", "ask_followup_question"})
+"""Tools of Cline, Roo and Kilo, whose result is what the person said and nothing else."""
 _AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
 
 
@@ -318,6 +320,8 @@ def _question(
     call.what = neutral_line("  ".join(filter(None, asked))) or call.what
     if call.status == "ok":
         answers = answers_in(call.output, structured, questions)
+        if not answers and call.name.lower() in _ANSWERED_PLAINLY and call.output.strip():
+            answers = [Answer(asked[0], call.output.strip())]
         call.answers = "\n".join(answer.text for answer in answers)
         call.body = call.answers or call.body
 

@@ -62,6 +62,7 @@ _ANSWERED_END = re.compile(
 _NOTES = re.compile(r" (?:user )?notes: ")
 _PREVIEW = re.compile(r" selected preview:\s.*?(?= (?:user )?notes: |\Z)", re.S)
 _CODEX_NOTE = "user_note: "
+_ANSWER_ALONE = re.compile(r"\s*<(answer|user_message|feedback)>\s*(.*?)\s*</\1>\s*", re.S)
 _UNANSWERED = ("(no option selected)", "Unanswered")
 
 
@@ -147,7 +148,7 @@ def answers_in(
     told = structured if "answers" in structured else as_dict(decode(result))
     answers, notes = told.get("answers"), as_dict(told.get("annotations"))
     if not answers and not notes:
-        return list(_written_answers(result, asked))
+        return list(_written_answers(result, asked)) or _plain_answer(result, asked)
     if isinstance(answers, list):
         answers = dict(zip(asked or map(str, range(len(answers))), answers, strict=False))
     answers = as_dict(answers)
@@ -160,6 +161,12 @@ def answers_in(
         if words or note:
             found.append(Answer(_question_of(name, asked, ids), words, note))
     return found
+
+
+def _plain_answer(result: str, asked: Sequence[str]) -> list[Answer]:
+    """Return the answer to one question in a result that is tagged as one."""
+    found = _ANSWER_ALONE.fullmatch(result)
+    return [Answer("".join(asked[:1]), found[2])] if found and found[2] else []
 
 
 def _question_of(name: str, asked: Sequence[str], ids: Mapping[str, str]) -> str:

@@ -37,6 +37,10 @@ def _garbage(body: bytes) -> bytes:
     return bytes(range(256)) * 20
 
 
+def _image(body: bytes) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + _garbage(body)
+
+
 @pytest.mark.parametrize(
     ("root", "name", "change"),
     [
@@ -44,6 +48,8 @@ def _garbage(body: bytes) -> bytes:
         ("cline/legacy", "taskHistory.json", _empty),
         *((kind, "conversations.json", how) for kind in ("chatgpt/folder", "claude-ai/folder")
           for how in (_packed, _wide, _garbage)),
+        ("pi/sessions", "2026-11-27T22-27-45-796Z_01a21f1f-2a04-71ed-bc04-9eae727ff70c.jsonl",
+         _image),
         # A file that several sessions need.
         ("copilot-chat/User", "3a089eef2da8c309bde147b34aeda90d/workspace.json", _garbage),
         ("claude-code/home/.claude", "1015307c-21fa-4b78-921a-e845ea7074f7/custom-title.json",

@@ -242,3 +242,15 @@ def test_the_case_of_the_edited_plan(tmp_path: Path) -> None:
     (draft,) = case_drafts("03-plan-and-todo-results/77-plan-edited", tmp_path)
     (data,) = [p.data for m in draft.messages for p in m.parts if p.tool_call_id]
     assert describe(data).body == "# Plan\n1. EDITED step"
+
+
+@pytest.mark.parametrize(("tool", "result"), [
+    ("ask_question", "Blue"), ("ask_followup_question", "<answer>\nBlue\n</answer>"),
+    ("ask_followup_question", "<user_message>Blue</user_message>"),
+    ("question", "<answer>Blue</answer>"),
+])  # fmt: skip
+def test_an_answer_without_a_sentence_around_it_is_a_persons(tool: str, result: str) -> None:
+    given = {"question": "Which?", "options": ["Red", "Blue"]}
+    call = describe({"type": f"tool-{tool}", "toolCallId": "c", "state": "output-available",
+                     "input": given, "output": result})  # fmt: skip
+    assert call.answers == call.body == "Which?  Blue"

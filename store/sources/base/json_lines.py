@@ -239,6 +239,8 @@ class JsonLines:
         tail, number = self._splitter.tail, self._splitter.lines + 1
         if tail.strip():
             torn = self._torn(tail)
+            if torn is not None and self._run and not self._found:
+                return found, None  # A file without any record is one problem.
             if torn is not None:
                 return found, Problem(self._path, number, f"unfinished last line: {torn}")
             found += self._read([self._splitter.take_tail()], number)
