@@ -98,6 +98,11 @@ class StackedScreen(UpperScreen):
         yield self.view
         yield BottomLine()
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is anything to draw into: a screen that closes loses its parts first."""
+        return self.is_attached and bool(self.query("#stacked-title"))
+
     def tell(self, words: str) -> None:
         """Show a sentence instead of the lines."""
         self.view.show([Fixed(lambda _: [Line(((words, "faint"),))])])

@@ -62,7 +62,11 @@ def _orjson() -> ModuleType | None:
 
     Its import takes 8 ms, more than all else that the first page of a list needs.
     """
-    return sys.modules.get("orjson")
+    if "orjson" not in sys.modules:
+        return None
+    import orjson  # Waits where another thread is still importing it.
+
+    return orjson
 
 
 def refuse_deep(text: str | bytes, value: Any) -> None:

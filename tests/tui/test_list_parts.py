@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
+import threading
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +16,9 @@ from typing import Any
 import pytest
 
 from store.engine.changes import Moved
+from store.engine.database import Database, open_database
 from store.errors import StoreError
-from store.language.query import Query
+from store.language.query import Query, parse
 from store.queries import list_keys, listing
 from store.queries.counting import beginnings, counts
 from store.queries.listing import ListQuery, ListRow
@@ -469,3 +472,46 @@ async def test_what_is_written_while_messages_are_counted_is_counted(
     assert reads == 4 and not turns.is_due
     await library.close()
     talk.db.close()
+
+
+async def test_a_connection_that_nobody_waits_for_any_more_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a filter that changes while a server takes its time to answer."""
+    path = tmp_path / "store.db"
+    make_store(path, "own").close()
+    go_on, waits, opened = threading.Event(), threading.Event(), list[Database]()
+
+    def slow(path: Path, *, write: bool) -> Database:
+        waits.set()
+        go_on.wait()
+        opened.append(open_database(path, write=write))
+        return opened[-1]
+
+    monkeypatch.setattr("tui.sessions.loader.open_database", slow)
+    loader = ListLoader(path, lambda: NOW)
+
+    async def look() -> None:
+        async for _ in loader.matches([1], parse("retry", now=NOW)):
+            pass
+
+    for work in (lambda: loader.keys(ListQuery()), look):
+        task = asyncio.ensure_future(work())
+        await asyncio.to_thread(waits.wait)
+        waits.clear()
+        task.cancel()
+        await asyncio.wait([task])
+        go_on.set()
+        async with asyncio.timeout(30):
+            while not opened or not is_closed(opened[-1]):
+                await asyncio.sleep(0.001)
+        opened.clear()
+        go_on.clear()
+
+
+def is_closed(database: Database) -> bool:
+    try:
+        database.connection.execute("SELECT 1")
+    except sqlite3.ProgrammingError as error:
+        return "closed" in str(error)
+    return False

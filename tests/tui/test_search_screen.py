@@ -427,6 +427,41 @@ async def test_the_selection_keeps_its_row_while_more_arrive(
         assert entry.start - screen.hits.scroll_offset.y == before
 
 
+async def test_enter_waits_for_the_hits_of_what_is_typed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a server they take a while, and those of the query before are still shown."""
+    hits = {"retry": SessionHits(row(ONE), [hit("retry", session=ONE)]),
+            "retry now": SessionHits(row(TWO, "Upload"), [hit("retry", session=TWO)])}
+    nothing = update([], ready=False, done=False)
+    searcher = made(monkeypatch, lambda query, more: [
+        nothing, update([hits[query.text]] if query.text in hits else [])])
+    async with searching(store, *typed("retry")) as (run, screen):
+        searcher.gate = asyncio.Semaphore(0)
+        for key in (*typed(" now"), "enter"):
+            await run.pilot.press(key)
+        assert run.app.screen is screen and screen.model.results.hit is not None
+        assert screen.model.results.hit.session_id == ONE
+        searcher.gate.release()
+        await run.quiet()
+        assert not screen.is_attached and run.sessions.selected_id == TWO
+
+
+async def test_enter_opens_nothing_where_more_is_typed_after_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = SessionHits(row(ONE), [hit("retry", session=ONE)])
+    searcher = made(monkeypatch, lambda query, more: [
+        update([], ready=False, done=False), update([found])])
+    searcher.gate = asyncio.Semaphore(0)
+    async with searching(store) as (run, screen):
+        for key in (*typed("retr"), "enter", "y"):
+            await run.pilot.press(key)
+        searcher.gate.release()
+        await run.quiet()
+        assert run.app.screen is screen and screen.model.results.hit is not None
+
+
 async def test_what_was_not_searched_is_named(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,11 @@ class SearchModel:
         """Whether anything is asked for."""
         return bool(self.query)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether what is asked for is searched, and nothing of it is known yet."""
+        return self._fresh and self.running
+
     # What is asked for
 
     def ask(self, text: str) -> None:

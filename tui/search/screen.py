@@ -145,6 +145,7 @@ class SearchScreen(StackedScreen):
         )
         self._groups: list[tuple[str, list[Facet]]] = []
         self._opened: set[str] = set()
+        self._opens_first = False
         self._preview_due: Timer | None = None
         self._unfiltered: tuple[str, bool] | None = None
 
@@ -202,7 +203,7 @@ class SearchScreen(StackedScreen):
         self.model.store_changed()
 
     def _resized(self) -> None:
-        if self.is_attached:
+        if self.has_parts:
             self._show_counts()
             self._show_facets()
             self._show_nothing()
@@ -216,7 +217,12 @@ class SearchScreen(StackedScreen):
         Args:
             fresh: Whether the results are those of another query.
         """
-        if not self.is_attached:
+        if not self.has_parts:
+            return
+        opens = fresh and self._opens_first
+        if fresh or self.model.failure:
+            self._opens_first = False
+        if opens and self.is_current and self.query_line.has_focus and self._open_hit():
             return
         if fresh:
             self.hits.start()
@@ -256,7 +262,7 @@ class SearchScreen(StackedScreen):
 
     def show_running(self, running: int) -> None:
         """Show how many sessions run."""
-        if self.is_attached:
+        if self.has_parts:
             self._show_counts()
 
     @staticmethod
@@ -352,6 +358,7 @@ class SearchScreen(StackedScreen):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        self._opens_first = False
         self.model.ask(event.value)
 
     @on(QueryInput.Stepped)
@@ -369,7 +376,10 @@ class SearchScreen(StackedScreen):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.model.ask(event.value)
-        self._open_hit()
+        # What is shown may be the hits of the query before, where a store answers slowly.
+        self._opens_first = self.model.is_awaited
+        if not self._opens_first:
+            self._open_hit()
 
     def ask(self, text: str) -> None:
         """Search for something else."""
@@ -562,14 +572,16 @@ class SearchScreen(StackedScreen):
         event.stop()
         await self.open()
 
-    def _open_hit(self) -> None:
+    def _open_hit(self) -> bool:
+        """Open the selected hit; return whether there is one."""
         hit = self.model.results.hit
         if hit is None:
-            return
+            return False
         self.model.remember()
         self.model.opened_in_hits = not self.query_line.has_focus
         self.dismiss()
         self._tour.show(hit)
+        return True
 
     async def toggle_session(self) -> None:
         """Show all hits of the selected session, or only the first ones again."""

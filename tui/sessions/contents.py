@@ -244,6 +244,17 @@ class ListContents:
             await self.arrange(None)
             await self._lift_limits()
 
+    async def read_and_look(self) -> None:
+        """Read the whole list again; returns when it is shown, with what the filter leaves.
+
+        Where the store changes all the time, each reading that did not wait for the look at what
+        the one before had read would end it, and the list would stay as it was.
+        """
+        await self.read()
+        if self._filter.is_looking and self._reading is not None:
+            with suppress(WorkerError):
+                await self._reading.wait()
+
     def _query_to_read(self) -> ListQuery:
         """Return what the list shows, with archived sessions where the filter asks for them."""
         if SHELVES[self.query.shelf].archived is False and self._filter.asks_for_archived:

@@ -38,8 +38,17 @@ class ListLoader:
         """Name the store's file; the clock returns the present as epoch ms."""
         self._path, self.clock = path, clock
 
+    async def _open(self) -> Database:
+        """Return a new connection; one that nobody waits for any more is closed."""
+        opening = asyncio.ensure_future(asyncio.to_thread(open_database, self._path, write=False))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_opened)
+            raise
+
     async def _run(self, work: Callable[[Database], T]) -> T:
-        database = await asyncio.to_thread(open_database, self._path, write=False)
+        database = await self._open()
         task = asyncio.create_task(asyncio.to_thread(work, database))
         try:
             return await asyncio.shield(task)
@@ -94,7 +103,7 @@ class ListLoader:
         def look(rowids: Sequence[int]) -> set[int]:
             return test.matching(database, rowids, self.clock())
 
-        database = await asyncio.to_thread(open_database, self._path, write=False)
+        database = await self._open()
         task: asyncio.Task[set[int]] | None = None
         try:
             for start in range(0, len(candidates), CHUNK):
@@ -148,3 +157,8 @@ def _finish(task: asyncio.Task[T], database: Database) -> None:
     if not task.cancelled():
         task.exception()
     database.close()
+
+
+def _close_opened(opening: asyncio.Future[Database]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

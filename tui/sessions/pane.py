@@ -128,7 +128,7 @@ class SessionsPane(CommandPane, Vertical):
         )
         self.turns = TurnCounter(library, self.view, self)
         self.costs = ListCosts(library.path, self.view, self)
-        self.order = LiveOrder(self.contents.read, library.path.exists, self)
+        self.order = LiveOrder(self.contents.read_and_look, library.path.exists, self)
         self._live = LiveRows(
             library, self.view, contents=self.contents, filter=self.filter, turns=self.turns,
             order=self.order,

@@ -132,7 +132,7 @@ class StatsScreen(StackedScreen):
 
     def show_running(self, running: int) -> None:
         """Show how many sessions run."""
-        if self.is_attached:
+        if self.has_parts:
             self._show_title()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -158,7 +158,7 @@ class StatsScreen(StackedScreen):
         ), width, selected)
 
     def _changed(self) -> None:
-        if not self.is_attached:
+        if not self.has_parts:
             return
         self.view.renew()
         if self.view.selected is None:
