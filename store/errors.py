@@ -8,17 +8,39 @@ MOST_CHOICES = 5
 """How many of the matches are listed."""
 
 
+LONGEST_VALUE = 80
+"""Characters of a quoted value, such as an id, that a message repeats."""
+_LONGEST_WORD = 400
+"""Characters without a space, as of a path, that a message repeats."""
+_LONGEST_MESSAGE = 4_000
+
+
+def with_short_values(message: str) -> str:
+    """Return an error's message with what is too long to be read cut, and "…" in its place."""
+    if len(message) <= LONGEST_VALUE:
+        return message
+    import re
+
+    most = LONGEST_VALUE - 1
+    quoted = rf"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.){{{most}}})(?:(?!\1)[^\\]|\\.){{2,}}\1(?!\w)"""
+    message = re.sub(quoted, r"\1\2…\1", message, flags=re.DOTALL)
+    message = re.sub(rf"(\S{{{most}}})\S{{{_LONGEST_WORD - most},}}", r"\1…", message)
+    half = _LONGEST_MESSAGE // 2
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:half]}…{message[-half:]}"
+
+
 class BackscrollError(Exception):
     """An error with a message for the user; the command line ends with 1 on it.
 
-    Passwords of URLs in the message are hidden.
+    Passwords of URLs in the message are hidden, and long values cut.
     """
 
     def __init__(self, *words: object) -> None:
         """Take the message."""
         from store.text.masking import masked
 
-        super().__init__(*(masked(word) if isinstance(word, str) else word for word in words))
+        super().__init__(*(
+            with_short_values(masked(word)) if isinstance(word, str) else word for word in words))
 
 
 class StoreError(BackscrollError):
@@ -103,6 +125,7 @@ class Ambiguous(NotFound):
         """
         from store.text.neutral import neutral_line
 
+        name = with_short_values(name)
         self.name, self.noun, self.choices, self.more = name, noun, tuple(choices), more
         # A session may name any path: it is one line in whatever tells of it.
         details = [", ".join((_day(one.at), *map(neutral_line, one.details))) for one in choices]

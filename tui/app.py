@@ -112,6 +112,7 @@ class BackscrollApp(CommandOwner, CommandApp):
     Screen { scrollbar-size: 1 1; }
     Toast { background: $panel; color: $foreground; width: 64; max-width: 80%; }
     ToastRack { margin-bottom: 2; }
+    ReplayScreen ToastRack { margin-bottom: 4; }
     """
 
     def __init__(

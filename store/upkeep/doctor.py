@@ -40,7 +40,7 @@ from store.verbs.log import note_change
 
 Name = Literal[
     "integrity", "foreign keys", "orphans", "rollups", "search index", "statistics",
-    "permissions", "free space", "running sessions", "left files", "event log",
+    "permissions", "free space", "running sessions", "left files", "event log", "json",
 ]  # fmt: skip
 
 LEAST_FREE = 64 << 20
@@ -449,6 +449,47 @@ def _interrupt(db: Database, sessions: list[str], now: int) -> None:
         note_change(db, session_id, now)
 
 
+_JSON: tuple[tuple[str, str, type | None, str], ...] = (
+    ("chat_sessions", "metadata_json", dict, "no metadata"),
+    ("chat_sessions", "permissions_json", list, "no permissions"),
+    ("chat_sessions", "model_json", None, "no model"),
+    ("chat_messages", "metadata_json", dict, "no metadata"),
+    ("chat_parts", "data_json", dict, "a part without content"),
+)
+"""Table and column, what its JSON has to be (None for any), and what else it is read as."""
+_STARTS: dict[type, str] = {dict: "{", list: "["}
+_TYPES: dict[type, str] = {dict: "no JSON object", list: "no JSON array"}
+
+
+def damaged_json(patient: Patient) -> Iterator[Finding]:
+    """Yield columns whose text is no JSON, or not of the type that the contract has there."""
+    for table, column, kind, read_as in _JSON:
+        if patient.quick and table == "chat_parts":
+            continue
+        odd = f"NOT {patient.database.sql.is_json(column)}"
+        if kind is not None:
+            odd += f" OR substr(ltrim(CAST({column} AS text)), 1, 1) <> '{_STARTS[kind]}'"
+        found = [row_id for row_id, text in patient.rows(
+            f"SELECT id, CAST({column} AS text) FROM {table} WHERE {column} IS NOT NULL"
+            f" AND ({odd}) ORDER BY id") if not _is_json_of(text, kind)]
+        if found:
+            rows = "row" if len(found) == 1 else "rows"
+            what = "no JSON" if kind is None else _TYPES[kind]
+            some = ", ".join(map(str, found[:3])) + (" and others" if len(found) > 3 else "")
+            yield Finding(
+                "json", f"{column} of {len(found):,} {rows} of {table} is {what} ({some})",
+                f"it is read as {read_as} and kept as it is; what wrote it has to correct it",
+                len(found), is_note=not patient.is_own)
+
+
+def _is_json_of(text: object, kind: type | None) -> bool:
+    try:
+        value = loads(text if isinstance(text, bytes) else str(text))
+    except ValueError:
+        return False
+    return kind is None or isinstance(value, kind)
+
+
 def _drop_live(db: Database, sessions: list[str]) -> None:
     db.connection.executemany(
         "DELETE FROM live_activity WHERE session_id = ?", ((one,) for one in sessions))
@@ -512,7 +553,7 @@ CHECKS: dict[Name, Check] = {
     "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": orphans,
     "rollups": sums, "search index": _index, "statistics": kept_statistics,
     "permissions": _permissions, "free space": _free_space, "running sessions": running,
-    "left files": _left_files, "event log": event_log,
+    "left files": _left_files, "event log": event_log, "json": damaged_json,
 }  # fmt: skip
 
 

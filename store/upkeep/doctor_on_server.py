@@ -143,5 +143,5 @@ CHECKS: dict[Name, Check] = {
     "integrity": _integrity, "foreign keys": _foreign_keys, "orphans": doctor.orphans,
     "rollups": doctor.sums, "search index": _index, "statistics": doctor.kept_statistics,
     "permissions": _permissions, "running sessions": doctor.running,
-    "event log": doctor.event_log,
+    "event log": doctor.event_log, "json": doctor.damaged_json,
 }  # fmt: skip

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 from store.engine import schema
@@ -119,7 +120,7 @@ def restore_backup(
         _refuse_foreign(real)
     made = check_backup(backup, progress)
     stamp = datetime.fromtimestamp(clock() / 1000).strftime("%Y-%m-%d-%H%M%S")
-    kept = beside(real, f".before-restore-{stamp}") if there else None
+    kept = _free_name(real, f".before-restore-{stamp}") if there else None
     _refuse_unwritable(real)
     if dry_run:
         return Restored(made, kept)
@@ -136,11 +137,18 @@ def restore_backup(
                 if isinstance(error, sqlite3.Error):
                     raise explained(error, real) from error
                 raise
-            kept = beside(real, f".damaged-{stamp}")
+            kept = _free_name(real, f".damaged-{stamp}")
             _keep_as_is(real, kept)
             _put_file(made, real, progress)
             return Restored(made, kept, damaged=True)
         return Restored(made, kept)
+
+
+def _free_name(real: Path, ending: str) -> Path:
+    """Return a path beside the library that no file has; the ending is numbered if one has it."""
+    names = (beside(real, ending if number == 1 else f"{ending}-{number}") for number in count(1))
+    return next(path for path in names
+                if not any(os.path.lexists(beside(path, each)) for each in ("", *COMPANIONS)))
 
 
 def _refuse_unwritable(real: Path) -> None:

@@ -71,6 +71,14 @@ def test_saves_below_the_folder_and_never_over_a_file(
     assert (out / "a.py").read_text() == "two\n"
 
 
+def test_nothing_saved_is_a_failure(run: Run, store: Path, tmp_path: Path) -> None:
+    arguments = ("--store", store, "files", "ses_inspected", "--path", "0.txt", "--out", tmp_path)
+    result = run(*arguments)
+    assert result.code == 1 and "Nothing was saved: no file has a known content" in result.err
+    result = run(*arguments, "--json")
+    assert result.code == 1 and "Nothing was saved" in result.err and json.loads(result.out)
+
+
 @pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize("kind", ["folder", "link", "dead link", "link to a folder"])
 def test_what_is_no_file_in_the_way_stays(

@@ -147,6 +147,10 @@ def test_favourites_are_stars_and_tasks_select_messages(viben: Path, tmp_path: P
     assert name == MIXED and found in ids
     (turn,) = timeline(db, found).turns
     assert (turn.task, turn.favorite) == ("task_1708771800000_abc123", True)
+    marked = db.connection.execute(
+        "SELECT role FROM chat_messages WHERE session_id = ?"
+        " AND json_extract(metadata_json, '$.backscroll.favorite')", (found,)).fetchall()
+    assert marked == [("user",)]
     assert turn.task_number == 1
     for words in ("task:other", "channel:abc123", "-task:abc123 role:user id:" + found):
         steps = sessions_with_hits(db, parse(words, now=0), None)

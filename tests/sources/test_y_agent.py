@@ -178,6 +178,16 @@ def test_checkpoints_are_points_to_rewind_to() -> None:
     assert at[0] == FIRST and draft.messages[3].source_id == at[1]
 
 
+def test_nobody_can_rewind_to_a_checkpoint_that_is_no_longer_valid(folder: Path) -> None:
+    change(folder, "UPDATE chat_checkpoints SET invalidated = 1 WHERE turn_number = 2")
+    draft = read(folder)[BUG]
+    points = draft.metadata["backscroll"]["checkpoints"]
+    assert [(p["turn"], p["invalidated"]) for p in points] == [(1, False), (2, True)]
+    assert "message_source_id" not in points[1]
+    at = [m.source_id for m in draft.messages if "checkpoint" in m.metadata.get("backscroll", {})]
+    assert at == [FIRST]
+
+
 def test_a_crash_is_an_error_and_a_torn_line_a_problem() -> None:
     assert said(DRAFTS[CRASH]) == [("user", ["text"]), ("assistant", ["data-error"])]
     assert DRAFTS[CRASH].messages[1].parts[0].data["data"]["message"] == "provider 500"

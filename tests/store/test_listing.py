@@ -75,6 +75,7 @@ def test_shelves_and_workspaces(tmp_path: Path) -> None:
 
     assert found(ListQuery()) == {"ses_a", "ses_c"}
     assert found(ListQuery(shelf="archived")) == {"ses_b"}
+    assert found(ListQuery(shelf="all")) == {"ses_a", "ses_b", "ses_c"}
     assert found(ListQuery(shelf="all", workspace="/w/a")) == {"ses_a", "ses_b"}
 
 

@@ -117,6 +117,17 @@ def test_reset_step_deletes_rows_and_moves_the_message(own_talk: Talk) -> None:
     assert again.message is not None and again.message.state.parts[-1].index == 3
 
 
+def test_indexes_rise_over_a_reset_step_where_another_process_goes_on(own_talk: Talk) -> None:
+    recording, _ = record(own_talk.db, [START, STEP, *text("gone"), {"type": "reset-step"}])
+    drive(own_talk.db, recording.close())
+    again, message_id = record(own_talk.db, [START, STEP], session=recording.session_id)
+    drive(own_talk.db, again.close())
+    indexes = own_talk.db.connection.execute(
+        'SELECT "index" FROM chat_parts WHERE message_id = ? ORDER BY "index"',
+        (message_id,)).fetchall()
+    assert indexes == [(0,), (2,)]
+
+
 def test_every_write_is_in_the_log_of_changes(own_talk: Talk) -> None:
     recording, message_id = record(own_talk.db, [START, STEP, *text("x"), STEP_END, FINISH])
     logged = own_talk.db.connection.execute(

@@ -318,6 +318,9 @@ async def test_the_inspector_follows_the_time(path: Path) -> None:
         assert seen == [("running", 0), ("ok", 0), (None, 2_400)]
         await replay.press("tab")
         assert inspector.has_focus_within
+        for playing in (True, False):
+            await replay.press("space")
+            assert replay.player.playing is playing and inspector.has_focus_within
         await replay.press("escape")
         assert replay.screen.view.has_focus
 

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from store.system.streams import NAMES, guard_streams, silence_streams
 from store.text.likeness import nearest
@@ -168,7 +168,13 @@ def command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     """
     import argparse
 
-    parser = argparse.ArgumentParser(
+    from store.errors import with_short_values
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            super().error(with_short_values(message))
+
+    parser = Parser(
         prog=f"backscroll {name}",
         description=command.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -212,7 +218,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     """Run a command and return the exit code; an error becomes one line on stderr."""
     import sqlite3
 
-    from store.errors import Ambiguous, BackscrollError
+    from store.errors import Ambiguous, BackscrollError, with_short_values
     from tui.cli.output import UsageError
     from tui.start.problems import of_file
     from tui.start.wanted import BrowserWanted
@@ -223,7 +229,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         return code
     except UsageError as error:
         options.parser.print_usage(sys.stderr)
-        print(f"{options.parser.prog}: error: {error}", file=sys.stderr)
+        print(f"{options.parser.prog}: error: {with_short_values(str(error))}", file=sys.stderr)
         return USAGE
     except (BrokenPipeError, BrowserWanted):
         raise
@@ -249,7 +255,9 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
 
 def _failed(reason: str) -> int:
-    print(f"backscroll: {reason}", file=sys.stderr)
+    from store.errors import with_short_values
+
+    print(f"backscroll: {with_short_values(reason)}", file=sys.stderr)
     return FAILED
 
 

@@ -127,7 +127,7 @@ class _Shown:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print or save the files; 1 where one could not be saved."""
+    """Print or save the files; 1 where one could not be saved, or none."""
     if (options.since or options.disk) and not options.diff:
         raise UsageError("--since and --disk are for --diff")
     if options.since and options.disk:
@@ -155,7 +155,8 @@ def run(options: argparse.Namespace) -> int:
         _print_diffs(shown, options)
     elif options.out is None:
         _print(found, options)
-    return 1 if any(each.refused for each in shown) else 0
+    nothing = options.out is not None and not any(each.saved for each in shown)
+    return 1 if nothing or any(each.refused for each in shown) else 0
 
 
 def _chosen(of: SessionFiles, path: str | None) -> list[SessionFile]:

@@ -22,6 +22,7 @@ from tui.inspector.records import Records, raw_blocks, read_records
 from tui.inspector.subject import Subject
 from tui.keys.find_bar import FindBar
 from tui.keys.pane import CommandPane
+from tui.keys.queue import Work
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -118,6 +119,7 @@ class InspectorPane(CommandPane, Vertical):
         tab: The name of the current tab.
         as_shown: Returns a part as it is to be shown, such as at an earlier moment.
         known: Returns a part that the store has no longer, None where it is not known either.
+        left_out: Keys that are for the screen around it.
     """
 
     SCOPE = "inspector"
@@ -143,7 +145,12 @@ class InspectorPane(CommandPane, Vertical):
         self._asked: Wanted | None = None
         self.as_shown: Callable[[PartDetail], PartDetail] = lambda detail: detail
         self.known: Callable[[str], PartDetail | None] = lambda part_id: None
+        self.left_out: frozenset[str] = frozenset()
         self._shape = (0, 0)
+
+    def work_for(self, key: str) -> Work | None:
+        """Return what a key runs here; None for keys of the screen around it."""
+        return None if key in self.left_out else super().work_for(key)
 
     def compose(self) -> ComposeResult:
         """Compose head, view, find bar and status line."""

@@ -132,6 +132,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.header.show([Line([("Reading the session…", "muted")])])
         self.feed = InspectorFeed(self, self.host.library)
         self.feed.inspector = self.inspector
+        self.inspector.left_out = self._keys_from_inspector()
         self._arrange()
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._look_changed())
         self.run_worker(self._open(), exit_on_error=False)
@@ -461,6 +462,11 @@ class ReplayScreen(OwnServices, UpperScreen):
         row = document.row(self.view.cursor)
         message_id = document.skeleton.key(self.view.cursor)[0]
         self.open_in_transcript(self._session_id, message_id, row.id if row is not None else None)
+
+    def _keys_from_inspector(self) -> frozenset[str]:
+        """Return the keys that play and pause; the inspector has others to page."""
+        table = self.host.commands
+        return frozenset(table.keys_of(table.by_id["replay.play"]))
 
     def turn_inspector(self) -> None:
         """Focus the inspector, or the transcript again; a narrow screen shows one of them."""

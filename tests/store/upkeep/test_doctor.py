@@ -93,6 +93,22 @@ def test_rows_that_belong_to_nothing(library: Path, sql: Sql) -> None:
     assert sql(library, "SELECT count(*) FROM chat_parts") == parts
 
 
+@pytest.mark.parametrize(("table", "column", "text"), [
+    ("chat_sessions", "metadata_json", "[1]"), ("chat_sessions", "permissions_json", "{}"),
+    ("chat_sessions", "model_json", "gpt"), ("chat_messages", "metadata_json", "{\"a\":"),
+    ("chat_parts", "data_json", "3"), ("chat_messages", "metadata_json", ""),
+])  # fmt: skip
+def test_json_of_another_type_is_told_and_stays(
+    small: Path, sql: Sql, table: str, column: str, text: str
+) -> None:
+    (row_id,), = sql(small, f"SELECT min(id) FROM {table}")
+    sql(small, f"UPDATE {table} SET {column} = '{text}' WHERE id = '{row_id}'")
+    finding = next(one for one in examine_file(small, fix=True).findings if one.check == "json")
+    assert f"{column} of 1 row of {table}" in finding.words and str(row_id) in finding.words
+    assert "read as" in finding.way_out and not finding.mended and not finding.is_note
+    assert sql(small, f"SELECT {column} FROM {table} WHERE id = '{row_id}'") == [(text,)]
+
+
 def test_permissions_are_closed(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.chmod(0o644)
     mended(library, "permissions")

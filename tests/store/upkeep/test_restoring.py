@@ -51,6 +51,20 @@ def test_a_restore_brings_back_what_was_there(library: Path, sql: Sql) -> None:
     open_database(library).close()
 
 
+def test_restores_of_one_second_keep_each_library(library: Path) -> None:
+    backup = backed_up(library)
+    first = restore_backup(backup, library, clock=lambda: NOW).kept
+    assert first is not None
+    damaged = first.with_name(first.name.replace("before-restore", "damaged"))
+    damaged.write_bytes(b"kept")
+    library.write_bytes(b"\0" * 300)
+    second = restore_backup(backup, library, clock=lambda: NOW)
+    third = restore_backup(backup, library, clock=lambda: NOW, dry_run=True).kept
+    assert second.kept == damaged.with_name(f"{damaged.name}-2") and second.damaged
+    assert third == first.with_name(f"{first.name}-2")
+    assert second.kept.exists() and damaged.read_bytes() == b"kept"
+
+
 def test_a_backup_deletes_what_a_killed_one_to_its_name_left(library: Path) -> None:
     start = library.with_name(".backup.db.0123abcd.partial")
     left = [start, Path(f"{start}-journal")]
