@@ -17,6 +17,7 @@ from tests.store.making import add_message, add_part, add_session, contract, gri
 from tests.store.replay.made import made, ms, user
 from tests.tui.replayed import WORDS, Replayed, replaying, timed_store
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
+from tests.tui.stores import browser, settled
 from tests.tui.test_read_only import files
 from tests.tui.verbs_app import drawn, running
 from tui.kit import clipboard
@@ -144,6 +145,18 @@ async def test_space_speed_and_waits(path: Path) -> None:
         assert "waits in full" in replay.bar[1]
         await replay.press("w")
         assert "waits skipped" in replay.bar[1]
+
+
+async def test_toasts_are_above_the_bar(path: Path) -> None:
+    app = browser(path)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(app, pilot)
+        await pilot.press("greater_than_sign", "space", *["+"] * 6)
+        await settled(app, pilot)
+        screen = app.screen
+        assert isinstance(screen, ReplayScreen)
+        toasts = [toast.region for toast in screen.query("Toast")]
+        assert toasts and max(each.bottom for each in toasts) <= screen.bar.region.y
 
 
 async def test_it_stops_at_the_end(path: Path) -> None:
