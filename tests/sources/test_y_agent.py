@@ -188,6 +188,20 @@ def test_nobody_can_rewind_to_a_checkpoint_that_is_no_longer_valid(folder: Path)
     assert at == [FIRST]
 
 
+def test_a_sync_sees_that_a_checkpoint_is_no_longer_valid(folder: Path, tmp_path: Path) -> None:
+    def points() -> list[bool]:
+        db = grown.synced(YAgentSource(), folder, tmp_path / "library.db")
+        rows = db.connection.execute("SELECT metadata_json FROM chat_sessions").fetchall()
+        db.close()
+        kept = [json.loads(row[0])["backscroll"].get("checkpoints") for row in rows]
+        (found,) = (each for each in kept if each and len(each) == 2)
+        return [point["invalidated"] for point in found]
+
+    assert points() == [False, False]
+    change(folder, "UPDATE chat_checkpoints SET invalidated = 1 WHERE turn_number = 2")
+    assert points() == [False, True]
+
+
 def test_a_crash_is_an_error_and_a_torn_line_a_problem() -> None:
     assert said(DRAFTS[CRASH]) == [("user", ["text"]), ("assistant", ["data-error"])]
     assert DRAFTS[CRASH].messages[1].parts[0].data["data"]["message"] == "provider 500"
