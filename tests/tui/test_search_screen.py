@@ -6,8 +6,10 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from gc import collect
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -20,6 +22,7 @@ from tests.tui.verbs_app import Running, drawn, running
 from tui.kit import glyphs as glyphs_module
 from tui.search import model as model_module
 from tui.search import screen as screen_module
+from tui.search.hits_view import HitsView
 from tui.search.screen import SearchScreen
 
 ONE, TWO, THREE, FOUR = (f"ses_{letter * 26}" for letter in "abcd")
@@ -460,6 +463,21 @@ async def test_enter_opens_nothing_where_more_is_typed_after_it(
         searcher.gate.release()
         await run.quiet()
         assert run.app.screen is screen and screen.model.results.hit is not None
+
+
+async def test_a_closed_search_leaves_no_widgets(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(monkeypatch, lambda query, more: [update([])])
+    kept = []
+    async with running(store, (160, 40)) as run:
+        for _ in range(3):
+            await run.press("S")
+            kept.append(ref(run.app.screen.query_one(HitsView)))
+            await run.press("escape")
+        collect()
+        # The last one is let go with the next message.
+        assert [each() for each in kept[:2]] == [None, None]
 
 
 async def test_what_was_not_searched_is_named(

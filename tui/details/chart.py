@@ -16,7 +16,7 @@ from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
 from tui.kit.glyphs import ASCII, glyphs
 from tui.kit.lines import Line, Run, cut, width_of
-from tui.kit.paint import MARGIN, Paint, paint_of
+from tui.kit.paint import MARGIN, Paint, follow_theme, paint_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"
@@ -69,7 +69,7 @@ class Chart(Widget, can_focus=False):
 
     def on_mount(self) -> None:
         """Repaint with the colours of a new theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, Chart.refresh)
 
     def render_line(self, y: int) -> Strip:
         """Paint one row; the last one marks the selected column."""

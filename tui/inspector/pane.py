@@ -28,6 +28,7 @@ from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Run
 from tui.kit.masked import is_view_masked, shown, shown_json
+from tui.kit.paint import follow_theme
 from tui.kit.tabs import Tabs
 from tui.kit.theme import palette_of
 from tui.kit.tree import Node, set_open
@@ -162,7 +163,7 @@ class InspectorPane(CommandPane, Vertical):
     def on_mount(self) -> None:
         """Take the theme's colours; say what to do."""
         self._paint()
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
+        follow_theme(self, InspectorPane._paint)
         if self.subject is None:
             self.show_nothing()
 

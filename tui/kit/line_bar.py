@@ -6,7 +6,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.lines import BLANK, Line
-from tui.kit.paint import paint_of, row_of
+from tui.kit.paint import follow_theme, paint_of, row_of
 
 
 class LineBar(Widget, can_focus=False):
@@ -32,7 +32,7 @@ class LineBar(Widget, can_focus=False):
 
     def on_mount(self) -> None:
         """Repaint with the colours of a new theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, LineBar.refresh)
 
     def render_line(self, y: int) -> Strip:
         """Paint it."""

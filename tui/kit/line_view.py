@@ -16,7 +16,7 @@ from textual.strip import Strip
 from tui.kit.blocks import Block, Spot, Stack
 from tui.kit.jumping import coded
 from tui.kit.lines import BLANK, Line, arrange
-from tui.kit.paint import MARGIN, between_margins, paint_of, strip_of
+from tui.kit.paint import MARGIN, between_margins, follow_theme, paint_of, strip_of
 from tui.kit.selection import offset_y, places_in, selected_strip, selected_text
 from tui.kit.tree import Node
 
@@ -107,7 +107,7 @@ class LineView(ScrollView, can_focus=True):
 
     def on_mount(self) -> None:
         """Repaint with the colours of a new theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, LineView.refresh)
 
     def line_at(self, number: int) -> Line:
         """Return a line, or an empty one beyond the end."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui.kit.lines import Line, Run, arrange, slice_runs
 from tui.kit.palette import RAISED_GROUNDS, Palette, look_of, placeholder_colour
 from tui.kit.text import Span, drawable
 from tui.kit.theme import palette_of
 
+W = TypeVar("W", bound=Widget)
+_FOLLOWERS = WeakKeyDictionary[App[Any], WeakKeyDictionary[Widget, Callable[[Any], object]]]()
+"""What widgets do when their app has another theme."""
 MARGIN = 1
 """Blank cells at both edges of a row."""
 HIT, CURRENT_HIT = "text bold on:hit", "tool bold reverse on:hit"
@@ -74,6 +79,29 @@ def paint_with(palette: Palette) -> Paint:
 def paint_of(app: App[Any]) -> Paint:
     """Return what paints with the colours of the active theme."""
     return paint_with(palette_of(app))
+
+
+def follow_theme(widget: W, changed: Callable[[W], object]) -> None:
+    """Call a function with a widget after each change of the theme, as long as the widget is used.
+
+    A subscription of the widget's own would keep it until the theme changes, with all it shows.
+
+    Args:
+        widget: A widget that is mounted.
+        changed: The function, which does not hold the widget.
+    """
+    app = widget.app
+    followers = _FOLLOWERS.get(app)
+    if followers is None:
+        followers = _FOLLOWERS[app] = WeakKeyDictionary()
+        app.theme_changed_signal.subscribe(app, lambda _: _tell(followers))
+    followers[widget] = changed
+
+
+def _tell(followers: WeakKeyDictionary[Widget, Callable[[Any], object]]) -> None:
+    for widget, changed in list(followers.items()):
+        if widget.is_running:
+            widget.call_next(changed, widget)
 
 
 def segments_of(

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.lines import BLANK, Line, Run, cut, width_of
-from tui.kit.paint import MARGIN, paint_of, row_of
+from tui.kit.paint import MARGIN, follow_theme, paint_of, row_of
 
 
 class Tabs(Widget, can_focus=False):
@@ -56,7 +56,7 @@ class Tabs(Widget, can_focus=False):
 
     def on_mount(self) -> None:
         """Repaint with the colours of a new theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, Tabs.refresh)
 
     def _tab_runs(self) -> tuple[Run, ...]:
         runs: list[Run] = []

@@ -29,6 +29,7 @@ from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.queue import Work, enqueue
 from tui.kit.lines import Line, Run
+from tui.kit.paint import follow_theme
 from tui.main.inspecting import InspectorFeed
 from tui.messages import JumpedFrom, NothingSelected, PartSelected, SessionOpened
 from tui.replay.bar import PositionBar
@@ -134,7 +135,7 @@ class ReplayScreen(OwnServices, UpperScreen):
         self.feed.inspector = self.inspector
         self.inspector.left_out = self._keys_from_inspector()
         self._arrange()
-        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._look_changed())
+        follow_theme(self, ReplayScreen._look_changed)
         self.run_worker(self._open(), exit_on_error=False)
 
     # Reading

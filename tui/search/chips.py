@@ -8,7 +8,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.lines import Line, Link, Run, slice_runs
-from tui.kit.paint import paint_of, strip_of
+from tui.kit.paint import follow_theme, paint_of, strip_of
 from tui.kit.text import cells
 
 GAP = 2
@@ -91,7 +91,7 @@ class FacetChips(Widget, can_focus=True):
 
     def on_mount(self) -> None:
         """Repaint with the colours of a new theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, FacetChips.refresh)
 
     def on_focus(self) -> None:
         """Show the cursor."""

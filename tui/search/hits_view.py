@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui.kit.glyphs import glyphs
 from tui.kit.jumping import coded
 from tui.kit.lines import BLANK, Line, Run, arrange, width_of
-from tui.kit.paint import paint_of, strip_of
+from tui.kit.paint import follow_theme, paint_of, strip_of
 from tui.kit.scrollbar import ThinScrollBar, set_lines
 from tui.kit.selection import selected_strip, selected_text
 from tui.search.results import Entry, Key, Results
@@ -68,7 +68,7 @@ class HitsView(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Draw a thin scroll bar, and repaint with the colours of a new theme."""
         self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
-        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+        follow_theme(self, HitsView.refresh)
 
     # What is shown
 

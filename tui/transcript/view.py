@@ -22,7 +22,7 @@ from tui.kit.guard import filtered
 from tui.kit.hits import Finds, Hits
 from tui.kit.jumping import coded
 from tui.kit.lines import Line
-from tui.kit.paint import Paint, paint_of
+from tui.kit.paint import Paint, follow_theme, paint_of
 from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
 from tui.transcript import steps
@@ -208,7 +208,7 @@ class TranscriptView(Widget, can_focus=True):
 
     def on_mount(self) -> None:
         """Follow the theme."""
-        self.app.theme_changed_signal.subscribe(self, lambda _theme: self.repaint())
+        follow_theme(self, TranscriptView.repaint)
 
     def repaint(self) -> None:
         """Resolve all colours again."""
