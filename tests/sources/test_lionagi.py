@@ -118,8 +118,8 @@ def test_the_first_branch(sample: dict[str, SessionDraft]) -> None:
     assert [m.role for m in draft.messages] == [
         "system", "user", "assistant", "assistant", "user", "assistant", "assistant",
     ]  # fmt: skip
-    origins = [m.metadata.get("origin") for m in draft.messages if m.role != "user"]
-    assert "human" not in origins
+    assert all((m.metadata.get("origin") == "human") == (m.role == "user")
+               for m in draft.messages)
     assert grown.words(draft.messages[1]) == "Write release notes for 2.4.0"
     own = draft.messages[1].metadata["backscroll"]["instruction"]
     assert own == {"prompt_context": [{"tag": "v2.4.0"}]}
