@@ -208,6 +208,13 @@ def test_an_event_before_its_item_and_one_without_the_wrapping_are_no_prompts(
     lines.says("yes")
     lines.user("# Context from my IDE setup:\n\n## My request for Codex:\nfix  it\n", event=False)
     lines.event("user_message", message="fix it")
+    tags = ["<image name=[a.png]>", "</image>", "and then"]
+    opening, closing, words = ({"type": "input_text", "text": tag} for tag in tags)
+    image = {"type": "input_image", "image_url": "https://x/a.png"}
+    lines.item("message", role="user",
+               content=[{"type": "input_text", "text": "see"}, opening, image, closing, words])
+    lines.event("user_message", message="see\nand then", images=["https://x/a.png"])
     draft = read_one(lines, tmp_path)
-    assert [text for role, text in shape(draft)] == ["early", "yes", "fix  it|data-event"]
+    assert [text for role, text in shape(draft)] == [
+        "early", "yes", "fix  it|data-event", "see|file|and then"]
     check_records(draft)

@@ -41,6 +41,14 @@ def message_text(payload: dict[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
+def untagged_text(payload: dict[str, Any]) -> str:
+    """Return the texts of a message, joined, without the tags around images, as events have it."""
+    items = content_items(payload)
+    texts = [item["text"] for index, item in enumerate(items)
+             if isinstance(item.get("text"), str) and not _is_image_tag(items, index)]  # fmt: skip
+    return "\n".join(texts)
+
+
 def message_parts(payload: dict[str, Any], at: int, record: tuple[int, ...]) -> list[PartDraft]:
     """Return the parts of a message; the tags around an image go, its name stays.
 

@@ -13,7 +13,7 @@ from typing import Any
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.plain_parts import text_part
 from store.sources.base.values import mapping, string
-from store.sources.codex.items import message_text, reasoning_part
+from store.sources.codex.items import message_text, reasoning_part, untagged_text
 from store.sources.codex.lineage import Entry
 from store.sources.codex.rollout import Line
 
@@ -158,7 +158,7 @@ class Prompts:
 
 
 def _folded(prompt: dict[str, Any]) -> str:
-    return " ".join(message_text(prompt).split())
+    return " ".join(untagged_text(prompt).split())
 
 
 def _is_same(item: tuple[str, bool], told: str) -> bool:
