@@ -9,9 +9,9 @@ MOST_CHOICES = 5
 
 
 LONGEST_VALUE = 80
-"""Characters of a quoted value, such as an id, that a message repeats."""
+"""Characters that a message repeats of a value that is too long, such as an id."""
 _LONGEST_WORD = 400
-"""Characters without a space, as of a path, that a message repeats."""
+"""Characters from which a value, quoted or without a space, is too long; paths are shorter."""
 _LONGEST_MESSAGE = 4_000
 
 
@@ -22,9 +22,10 @@ def with_short_values(message: str) -> str:
     import re
 
     most = LONGEST_VALUE - 1
-    quoted = rf"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.){{{most}}})(?:(?!\1)[^\\]|\\.){{2,}}\1(?!\w)"""
+    one, more = r"(?:(?!\1)[^\\]|\\.)", _LONGEST_WORD - most
+    quoted = rf"""(?<!\w)(['"])({one}{{{most}}}){one}{{{more},}}\1(?!\w)"""
     message = re.sub(quoted, r"\1\2…\1", message, flags=re.DOTALL)
-    message = re.sub(rf"(\S{{{most}}})\S{{{_LONGEST_WORD - most},}}", r"\1…", message)
+    message = re.sub(rf"(\S{{{most}}})\S{{{more},}}", r"\1…", message)
     half = _LONGEST_MESSAGE // 2
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[:half]}…{message[-half:]}"
 

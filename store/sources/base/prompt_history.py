@@ -256,6 +256,8 @@ class PromptHistory:
         key: str,
         read_line: ReadLine,
         name: Callable[[str], str] = str,
+        *,
+        inherits: bool = False,
     ) -> None:
         """Start with nothing read.
 
@@ -264,8 +266,11 @@ class PromptHistory:
             key: The key that names an entry's session.
             read_line: Returns the line that an entry of the log is; None for one without words.
             name: Returns a session's id as the source has it.
+            inherits: Whether the source tells by ``inherited_prompts`` which prompts a session
+                has from another one.
         """
         self._kind = kind
+        self._inherits = inherits
         self._session_id = re.compile(rb'"%s"\s*:\s*"([^"\\/]{1,200})"' % key.encode())
         self._read_line = read_line
         self._name = name
@@ -346,7 +351,8 @@ class PromptHistory:
         session = self._sessions(path, []).get(name)
         if session is None or session.span(self._read_line).newest is None:
             return
-        reading.wants = {*reading.wants, _INHERITED + name}
+        if self._inherits:
+            reading.wants = {*reading.wants, _INHERITED + name}
         inherited = {
             digest for fact in others.library.facts(_INHERITED + name) if fact.session != name
             for digest in json.loads(fact.value)

@@ -113,7 +113,7 @@ class CodexSource(FileSource, LibrarySource):
         """
         super().__init__(line_limit)
         self._facts = FactsReader()
-        self._history = PromptHistory(KIND, "session_id", typed_line, str.lower)
+        self._history = PromptHistory(KIND, "session_id", typed_line, str.lower, inherits=True)
         self._neighbours: dict[str, Neighbours] = {}
         self._environment: Mapping[str, str] = os.environ
         self._user_home: Path | None = None
