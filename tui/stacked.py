@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from store.errors import BackscrollError
 from tui.host import Host, host_of
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandPane
 from tui.kit.blocks import Fixed
+from tui.kit.closing import ClosingScreen
 from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -22,7 +22,7 @@ class TroubleBar(LineBar):
     DEFAULT_CSS = "TroubleBar { dock: top; }"
 
 
-class UpperScreen(CommandPane, Screen[None]):
+class UpperScreen(CommandPane, ClosingScreen[None]):
     """The base of every screen above the main one, whatever it shows."""
 
     @property

@@ -6,12 +6,13 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from gc import collect
+from gc import collect, get_objects
 from pathlib import Path
 from typing import Any
 from weakref import ref
 
 import pytest
+from textual.strip import Strip
 
 from store.language.query import Query
 from store.search.hits import Counts, Coverage, SessionHits, Update
@@ -475,9 +476,31 @@ async def test_a_closed_search_leaves_no_widgets(
             await run.press("S")
             kept.append(ref(run.app.screen.query_one(HitsView)))
             await run.press("escape")
-        collect()
         # The last one is let go with the next message.
+        for _ in range(100):
+            collect()
+            if not any(each() for each in kept[:2]):
+                break
+            await run.pilot.pause(0.05)
         assert [each() for each in kept[:2]] == [None, None]
+
+
+async def test_a_closed_search_leaves_nothing_that_was_drawn(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(monkeypatch, lambda query, more: [
+        update([SessionHits(row(ONE), [hit("an unusual word", session=ONE)])])])
+
+    def strips() -> list[str]:
+        collect()
+        return [each.text for each in get_objects() if isinstance(each, Strip)]
+
+    async with running(store, (160, 40)) as run:
+        await run.press("S", *"unusual")
+        assert any("an unusual word" in text for text in strips())
+        await run.press("escape", "escape")
+        assert run.app.screen is run.app.main
+        assert not any("an unusual word" in text for text in strips())
 
 
 async def test_what_was_not_searched_is_named(

@@ -16,6 +16,7 @@ from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine
 from tui.keys.pane import CommandPane
 from tui.kit.blocks import Block
+from tui.kit.closing import ClosingScreen
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line
@@ -39,7 +40,7 @@ def room_for_notes(screen: Size, blocks: Sequence[Block]) -> int:
     return int(screen.height * HEIGHT_SHARE) - FRAME_ROWS - taken
 
 
-class Dialog(CommandPane, ModalScreen[T | None], Generic[T]):
+class Dialog(CommandPane, ClosingScreen[T | None], ModalScreen[T | None], Generic[T]):
     """Gives what was chosen, or None where it was left.
 
     A dialog that changes a session names it: in its notes, or at the right of its title.

@@ -1,0 +1,31 @@
+"""Screens that leave nothing of what they have drawn when they close.
+
+Textual keeps the drawing caches of the last thousand widgets (``StylesCache`` in Textual 8.2), so
+that each closed screen would stay in memory with all its lines.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+T = TypeVar("T")
+
+
+class ClosingScreen(Screen[T]):
+    """A screen that empties the drawing caches of its widgets when it closes."""
+
+    _going: tuple[Widget, ...] = ()
+
+    def on_screen_suspend(self) -> None:
+        """Keep which widgets are about to go, as they go before the screen does."""
+        if self not in self.app.screen_stack:
+            self._going = tuple(self.walk_children(Widget))
+
+    def on_unmount(self) -> None:
+        """Drop what they have drawn."""
+        for widget in self._going:
+            widget.refresh()
+        self._going = ()
