@@ -211,14 +211,15 @@ def held_keys(quick: bool) -> list[Line]:
     """Hold a key for ten seconds in list and transcript, until the place that all lead to."""
     held = _count(quick, 600, 30)
     size, parts = _count(quick, 100_000, 5_000), _count(quick, 10_000, 2_000)
+    talk = long_talk(parts)
     lines = []
     for pane, store, ready, key, last in (
         ("list", list_store(size), _tally(size), app.DOWN, title_start(shown_number(held, size))),
-        ("transcript", long_store(parts), last_words(SMALL_PARTS), b".", f"part {held + 1:,} of"),
+        ("transcript", talk.store, last_words(SMALL_PARTS), b".", f"part {held + 1:,} of"),
     ):
         with app.running(store, ready) as terminal:
             if pane == "transcript":
-                open_talk(terminal, long_talk(parts))
+                open_talk(terminal, talk)
                 _to_top(terminal, parts)
             pressed = terminal.send(key)
             for _ in range(1, held):
@@ -374,8 +375,9 @@ def pages(quick: bool) -> list[Line]:
     """Page down from the start, then jump between the ends; then look at the memory."""
     parts = _count(quick, 100_000, 2_000)
     paged, jumps = _count(quick, 500, 20), _count(quick, 40, 3)
-    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
-        open_talk(terminal, long_talk(parts))
+    talk = long_talk(parts)
+    with app.running(talk.store, last_words(SMALL_PARTS)) as terminal:
+        open_talk(terminal, talk)
         _to_top(terminal, parts)
         watch = PageWatch(terminal)
         times, spent = [], []
