@@ -267,6 +267,7 @@ async def test_own_changes_and_those_of_others_are_watched(store: Store) -> None
     everything = store.watch(every=0.005)
     session = await store.create_session("a")
     mine = store.watch(session, every=0.005)
+    await mine.ready()
     (change,) = await seen(everything, 1)
     assert change == Change(session.id, None)
     other = host_writes(store.path)
