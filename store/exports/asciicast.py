@@ -10,14 +10,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.conversation.replies import reply_in
 from store.conversation.speakers import speaker_of
 from store.exports.reading import MessageReading, Playing, Row, SessionReading
 from store.exports.tool_line import (
     has_failed,
+    reply_and_output,
     tool_extras,
     tool_name,
-    tool_output,
     tool_state,
     tool_subject,
 )
@@ -153,8 +152,7 @@ class _Cast:
         took = tool_extras(data).get("duration_ms")
         if isinstance(took, int | float) and self.at is not None:
             self._wait(self.at + milliseconds(took) / 1000)
-        succeeded = data.get("state") == "output-available"
-        words, output = reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
+        words, output = reply_and_output(data)
         if words:
             self._typed(words)
         lines = [line[:LONGEST_LINE] for line in output.split("\n")] if output else []

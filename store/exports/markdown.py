@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from store.conversation.replies import reply_in
 from store.conversation.speakers import speaker_of
 from store.exports.facts import Facts, covered, facts_of
 from store.exports.reading import MessageReading, Row, SessionReading
-from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
+from store.exports.tool_line import reply_and_output, tool_name, tool_state, tool_subject
 from store.exports.typed import typed
 from store.rows import is_tool_type
 from store.text.exact_json import encode
@@ -105,8 +104,7 @@ def _part(row: Row, workspace: str | None) -> Iterator[str]:
 def _tool(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
     subject = _code(tool_subject(data, workspace))
     yield f"\n**{_line(tool_name(data))}** {subject} ({_line(tool_state(data))})\n"
-    succeeded = data.get("state") == "output-available"
-    words, output = reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
+    words, output = reply_and_output(data)
     if words:
         quoted = neutral(words).replace("\n", "\n> ")
         yield f"\n> **You:** {quoted}\n"

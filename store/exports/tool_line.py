@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from store.conversation.replies import Reply, reply_in
 from store.text.figures import count_of
 
 _TELLING_KEYS = (
@@ -104,6 +105,12 @@ def has_failed(data: Mapping[str, Any]) -> bool:
     return settled and (
         data.get("state") == "output-error" or tool_extras(data).get("status") == "error"
     )
+
+
+def reply_and_output(data: Mapping[str, Any]) -> Reply:
+    """Return a person's words in a call's result, and the rest of its output as text."""
+    succeeded = data.get("state") == "output-available"
+    return reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
 
 
 def tool_output(data: Mapping[str, Any]) -> str:
