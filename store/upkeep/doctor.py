@@ -33,6 +33,7 @@ from store.system.holders import holders
 from store.system.locations import PRIVATE_FILE, PRIVATE_FOLDER, data_dir
 from store.system.paths import real_path
 from store.system.processes import is_alive
+from store.text.figures import count_of
 from store.text.stored_json import loads
 from store.upkeep.sizes import size_on_disk
 from store.verbs import rollups
@@ -188,9 +189,8 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
     for table, _, parent, _ in patient.rows("PRAGMA foreign_key_check"):
         found[table, parent] = found.get((table, parent), 0) + 1
     for (table, parent), count in found.items():
-        rows = "row" if count == 1 else "rows"
         yield Finding(
-            "foreign keys", f"{count:,} {rows} of {table} without a row of {parent}",
+            "foreign keys", f"{count_of(count, 'row')} of {table} without a row of {parent}",
             "another program deleted rows without foreign keys; restore a backup, or keep them:"
             " they are not shown", count)
 
@@ -473,11 +473,10 @@ def damaged_json(patient: Patient) -> Iterator[Finding]:
             f"SELECT id, CAST({column} AS text) FROM {table} WHERE {column} IS NOT NULL"
             f" AND ({odd}) ORDER BY id") if not _is_json_of(text, kind)]
         if found:
-            rows = "row" if len(found) == 1 else "rows"
-            what = "no JSON" if kind is None else _TYPES[kind]
+            rows, what = count_of(len(found), "row"), "no JSON" if kind is None else _TYPES[kind]
             some = ", ".join(map(str, found[:3])) + (" and others" if len(found) > 3 else "")
             yield Finding(
-                "json", f"{column} of {len(found):,} {rows} of {table} is {what} ({some})",
+                "json", f"{column} of {rows} of {table} is {what} ({some})",
                 f"it is read as {read_as} and kept as it is; what wrote it has to correct it",
                 len(found), is_note=not patient.is_own)
 

@@ -14,6 +14,7 @@ from store.engine.server.schema import EVENT_TABLES, tables_there
 from store.engine.server.searched import indexes_of, make_indexes, trigrams
 from store.engine.server_url import ServerUrl
 from store.system.clock import Clock, system_clock
+from store.text.figures import count_of
 from store.upkeep import doctor
 from store.upkeep.doctor import Check, Examined, Finding, Name, Patient
 
@@ -73,9 +74,8 @@ def _foreign_keys(patient: Patient) -> Iterator[Finding]:
             f"SELECT count(*) FROM {table} r WHERE NOT EXISTS"
             f" (SELECT 1 FROM {parent} p WHERE p.id = r.{column})")
         if count:
-            rows = "row" if count == 1 else "rows"
             yield Finding(
-                "foreign keys", f"{count:,} {rows} of {table} without a row of {parent}",
+                "foreign keys", f"{count_of(count, 'row')} of {table} without a row of {parent}",
                 "somebody deleted rows without foreign keys; restore a dump, or keep them: they"
                 " are not shown", count)
 

@@ -1,10 +1,10 @@
 """Examine the store and the files that belong to it; --fix mends what loses nothing.
 
 It checks the file's integrity and foreign keys, rows that belong to nothing, the sums of each
-session, the search index, the statistics and the event log against the rows, permissions (0600,
-your library's folder 0700), free space, sessions stored as running whose process has ended, and
-files that killed commands left, and the JSON of each column. Each finding says what to do. --quick
-leaves out what reads everything.
+session, the search index, the statistics and the event log against the rows, the JSON of each
+column, permissions (0600, your library's folder 0700), free space, sessions stored as running whose
+process has ended, and files that killed commands left. Each finding says what to do. --quick leaves
+out what reads everything.
 
 Of a store on a server it examines the rows in the same way, the search's indexes, what the role may
 do, and the statistics on this machine; PostgreSQL examines its own files (pg_amcheck).
