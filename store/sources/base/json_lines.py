@@ -291,13 +291,16 @@ class JsonLines:
         place = len(self.records)
         found.append(Record(place, number, data))
         self.records.append(line)
-        if self._beginnings is not None:
-            # The line was just read, so it is in the processor's cache.
-            earlier = self._beginnings.setdefault(hash(line[:COMPARED]), place)
-            if earlier != place:
-                self._alike[place] = earlier
+        self._note_beginning(line, place)
         if repaired:
             self._noted.append(Problem(self._path, number, repaired))
+
+    def _note_beginning(self, record: bytes, place: int) -> None:
+        """Note a record that begins as an earlier one; it is in the processor's cache now."""
+        if self._beginnings is not None:
+            earlier = self._beginnings.setdefault(hash(record[:COMPARED]), place)
+            if earlier != place:
+                self._alike[place] = earlier
 
     def _take_damaged(
         self, line: bytes, number: int, error: LineError, found: list[Record]
@@ -314,10 +317,7 @@ class JsonLines:
             if data is not None:
                 place = len(self.records)
                 found.append(Record(place, number, data, nth))
-                if self._beginnings is not None:
-                    earlier = self._beginnings.setdefault(hash(raw[:COMPARED]), place)
-                    if earlier != place:
-                        self._alike[place] = earlier
+                self._note_beginning(raw, place)
                 nth += 1
             self.records.append(raw)
         if whole == len(pieces) and _is_of_list(line):
