@@ -20,15 +20,14 @@ LEASE_MS = 600_000
 """How long a session stays its recorder's behind a pooler after the last batch."""
 _LEFT_MS = 86_400_000
 """Rows of recorders that ended without deleting theirs are deleted after so long."""
-_KEY = "hashtextextended(CAST($1 AS text), 0)"
+_KEY = "hashtextextended(CAST($name AS text), 0)"
 _HOLDER = "hashtextextended(CAST($holder AS text), 0)"
 _END_OWN = (
     "WITH held AS (SELECT pid, (CAST(classid AS bigint) << 32) | CAST(objid AS bigint) AS key"
     " FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND database ="
     " (SELECT oid FROM pg_database WHERE datname = current_database()))"
     " SELECT pg_terminate_backend(own.pid) FROM held AS own JOIN held AS other"
-    f" ON other.pid = own.pid WHERE own.key = {_HOLDER}"
-    " AND other.key = hashtextextended(CAST($name AS text), 0)"
+    f" ON other.pid = own.pid WHERE own.key = {_HOLDER} AND other.key = {_KEY}"
 )
 """Ends a connection of a recorder that the server has not missed yet: the network was gone."""
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
@@ -65,8 +64,7 @@ def renewal(condition: str) -> str:
         condition: When it does, besides that nobody else may have the session. ``$name`` is that
             of ``values``, ``$session`` the session's id and ``$holder`` the recorder.
     """
-    nobody = "pg_try_advisory_xact_lock(hashtextextended(CAST($name AS text), 0))"
-    return _RENEW.format(condition=f"{condition} AND {nobody}")
+    return _RENEW.format(condition=f"{condition} AND pg_try_advisory_xact_lock({_KEY})")
 
 
 def may_write(db: Database, session_id: str) -> bool:
@@ -112,7 +110,7 @@ def claim(db: Database, session_id: str, holder: str) -> bool:
     # Behind a pooler the lock ends with the transaction; it only shows that nobody has it.
     lock = "pg_try_advisory_xact_lock" if pooled else "pg_try_advisory_lock"
     (taken,) = db.connection.execute(
-        f"SELECT {lock}({_KEY})", {"1": _name(db, session_id)}).fetchone()
+        f"SELECT {lock}({_KEY})", {"name": _name(db, session_id)}).fetchone()
     if not taken and (pooled or not _taken_back(db, session_id, holder)):
         raise _refused(db, session_id)
     if not pooled:
@@ -151,7 +149,7 @@ def _taken_back(db: Database, session_id: str, holder: str) -> bool:
     if not ended:
         return False
     # It ends in a moment; this waits as long as for any other lock.
-    db.connection.execute(f"SELECT pg_advisory_lock({_KEY})", {"1": _name(db, session_id)})
+    db.connection.execute(f"SELECT pg_advisory_lock({_KEY})", {"name": _name(db, session_id)})
     return True
 
 
@@ -200,8 +198,8 @@ def release(db: Database, session_id: str, holder: str) -> None:
 
 def _unlock(db: Database, session_id: str, holder: str) -> None:
     db.connection.execute(
-        f"SELECT pg_advisory_unlock({_KEY}), pg_advisory_unlock({_KEY.replace('$1', '$2')})",
-        {"1": _name(db, session_id), "2": holder})
+        f"SELECT pg_advisory_unlock({_KEY}), pg_advisory_unlock({_HOLDER})",
+        values(db, session_id, holder))
 
 
 def _name(db: Database, session_id: str) -> str:
