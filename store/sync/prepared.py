@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from operator import add
 from typing import Any
 
 import orjson
@@ -32,7 +31,6 @@ from store.sync.session_rows import PreparedSession as PreparedSession
 from store.sync.times import Times, believed, ended_at, part_times, times_of
 from store.usage import KEYS, MOST_SPENT, Rollups
 
-_WHOLE = frozenset({int})
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
 """Keys of a compaction part's data that name messages of its session."""
 
@@ -117,11 +115,8 @@ def sums(
     for metadata in answers:
         usage = metadata.get("usage")
         if isinstance(usage, dict):
-            counts = list(map(usage.get, KEYS))
-            if _WHOLE.issuperset(map(type, counts)):
-                totals = list(map(add, totals, counts))
-                counts = []
-            for position, value in enumerate(counts):
+            for position, bucket in enumerate(KEYS):
+                value = usage.get(bucket)
                 if type(value) is int:
                     totals[position] += value
                 elif isinstance(value, float) and math.isfinite(value):

@@ -44,21 +44,17 @@ def details_of(message: dict[str, Any]) -> dict[str, Any]:
     """
     raw = mapping(message.get("usage"))
     details: dict[str, Any] = {}
-    written = raw.get("cache_creation")
-    hour = _count(written, "ephemeral_1h_input_tokens") if isinstance(written, dict) else 0
+    hour = _count(mapping(raw.get("cache_creation")), "ephemeral_1h_input_tokens")
     if hour:
         details["cache_write_1h"] = hour
-    if _TIERS.isdisjoint(raw):
-        return details
     said = [raw.get("service_tier"), raw.get("speed")]
     said += ["us"] if raw.get("inference_geo") == "us" else []
-    tier = " ".join([one for one in said if isinstance(one, str) and one not in _USUAL])
+    tier = " ".join(one for one in said if isinstance(one, str) and one not in _USUAL)
     if tier:
         details["tier"] = tier[:64]
     return details
 
 
-_TIERS = frozenset({"service_tier", "speed", "inference_geo"})
 _USUAL = ("", "standard", "default", "auto")
 
 
