@@ -38,7 +38,7 @@ from tests.bench.many_sessions import list_store
 from tests.bench.report import Limits, Line
 from tests.bench.search_bench import PAGE, indexer
 from tests.bench.search_store import needles, search_store
-from tests.bench.talks import long_talk, short_talk, short_talk_in
+from tests.bench.talks import Talk, long_talk, short_talk, short_talk_in
 from tests.bench.terminal import Terminal, clean_environment
 
 WITHIN = Limits(ratio=1.2)
@@ -126,12 +126,25 @@ def _in_sessions(quick: bool) -> Iterator[Line]:
     """Page, and add to, sessions of many parts, beside one of a hundred."""
     with short_talk() as short:
         talks = {SMALL_PARTS: short} | {parts: long_talk(parts) for parts in _parts(quick)}
-        paged, spent = page_times(talks, 5 if quick else 100)
-        yield from _compared("page down", "ms", _medians_ms(paged), of="parts",
-                             cpu_ms=_medians_ms(spent))
-        came, spent = commit_times(talks, 2 if quick else 20)
-        yield from _compared("commit to screen", "ms", _medians_ms(came), of="parts",
-                             cpu_ms=_medians_ms(spent))
+        yield from _read_and_grown(talks, "parts", 5 if quick else 100, 2 if quick else 20)
+
+
+def _read_and_grown(
+    talks: Mapping[int, Talk], of: str, pages: int, commits: int
+) -> Iterator[Line]:
+    """Page sessions, and add to them.
+
+    Args:
+        talks: The sessions by size.
+        of: What the size counts.
+        pages: How often each is paged.
+        commits: How often something is added to each.
+    """
+    paged, spent = page_times(talks, pages)
+    yield from _compared("page down", "ms", _medians_ms(paged), of=of, cpu_ms=_medians_ms(spent))
+    came, spent = commit_times(talks, commits)
+    yield from _compared("commit to screen", "ms", _medians_ms(came), of=of,
+                         cpu_ms=_medians_ms(spent))
 
 
 def _in_lists(quick: bool) -> Iterator[Line]:
@@ -144,12 +157,7 @@ def _in_lists(quick: bool) -> Iterator[Line]:
         opened, spent = open_times_in(talks, 2 if quick else 15)
         yield from _compared("Enter to the transcript", "ms", _medians_ms(opened), of="sessions",
                              cpu_ms=_medians_ms(spent))
-        paged, spent = page_times(talks, 5 if quick else 60)
-        yield from _compared("page down", "ms", _medians_ms(paged), of="sessions",
-                             cpu_ms=_medians_ms(spent))
-        came, spent = commit_times(talks, 2 if quick else 20)
-        yield from _compared("commit to screen", "ms", _medians_ms(came), of="sessions",
-                             cpu_ms=_medians_ms(spent))
+        yield from _read_and_grown(talks, "sessions", 5 if quick else 60, 2 if quick else 20)
 
 
 def _searches(quick: bool) -> Iterator[Line]:
