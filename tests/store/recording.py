@@ -13,6 +13,7 @@ from store.engine.json_edits import set_json
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.reading import read_ui_message
+from store.recorder.recorder import Recorder
 from store.recorder.recording import Recording
 from store.recorder.reducer import MessageState
 
@@ -91,3 +92,13 @@ def metadata(db: Database, message_id: str) -> dict[str, Any]:
     sql = "SELECT metadata_json FROM chat_messages WHERE id = ?"
     found: dict[str, Any] = json.loads(db.connection.execute(sql, (message_id,)).fetchone()[0])
     return found
+
+
+async def feed_output(recorder: Recorder, output: object) -> None:
+    """Record a call whose output comes twice, and is saved each time."""
+    await recorder.feed({"type": "tool-input-available", "toolCallId": "c",
+                         "toolName": "t", "input": {}})
+    for preliminary in (True, False):
+        await recorder.feed({"type": "tool-output-available", "toolCallId": "c",
+                             "output": output, "preliminary": preliminary})
+        await recorder.flush()

@@ -12,6 +12,7 @@ import pytest
 from backscroll import Store
 from store.recorder.json_text import dump
 from store.recorder.large_json import LARGE, STEP, is_large, pieces, weight
+from tests.store.recording import feed_output
 
 DEEP: Any = "x" * STEP * 2
 for _ in range(200):
@@ -43,12 +44,7 @@ async def test_a_large_output_is_stored_as_it_came(output: Any, tmp_path: Path) 
         session = await store.create_session("a")
         async with store.recorder(session) as recorder:
             await recorder.feed({"type": "start"})
-            await recorder.feed({"type": "tool-input-available", "toolCallId": "c",
-                                 "toolName": "t", "input": {}})
-            for preliminary in (True, False):
-                await recorder.feed({"type": "tool-output-available", "toolCallId": "c",
-                                     "output": output, "preliminary": preliminary})
-                await recorder.flush()
+            await feed_output(recorder, output)
             message_id = recorder.message_id
             await recorder.feed({"type": "finish"})
         (message,) = await store.messages(session)

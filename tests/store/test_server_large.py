@@ -19,6 +19,7 @@ from store.exports.ui_messages import ui_message
 from store.recorder.large_json import LARGE
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
+from tests.store.recording import feed_output
 from tests.store.test_server_store import typed
 
 TEXT = "half \ud83d, nul \0, 文字 \U0001f600 \"quoted\" \\ \n" * (LARGE // 36)
@@ -68,12 +69,7 @@ async def _record(store: Store, output: object) -> str:
     session = await store.create_session("a")
     async with store.recorder(session) as recorder:
         await recorder.feed({"type": "start", "messageId": "one"})
-        await recorder.feed({"type": "tool-input-available", "toolCallId": "c",
-                             "toolName": "t", "input": {}})
-        for preliminary in (True, False):
-            await recorder.feed({"type": "tool-output-available", "toolCallId": "c",
-                                 "output": output, "preliminary": preliminary})
-            await recorder.flush()
+        await feed_output(recorder, output)
     return session.id
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sqlite3
-import threading
 from array import array
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -16,13 +14,13 @@ from typing import Any
 import pytest
 
 from store.engine.changes import Moved
-from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.language.query import Query, parse
 from store.queries import list_keys, listing
 from store.queries.counting import beginnings, counts
 from store.queries.listing import ListQuery, ListRow
 from store.stats.costs import SessionCost
+from tests.slow_opening import SlowOpening, is_closed
 from tests.store.talks import Talk, make_store
 from tests.tui.stores import NOW, Told, put
 from tui.sessions import costs, live
@@ -480,14 +478,8 @@ async def test_a_connection_that_nobody_waits_for_any_more_is_closed(
     """As of a filter that changes while a server takes its time to answer."""
     path = tmp_path / "store.db"
     make_store(path, "own").close()
-    go_on, waits, opened = threading.Event(), threading.Event(), list[Database]()
-
-    def slow(path: Path, *, write: bool) -> Database:
-        waits.set()
-        go_on.wait()
-        opened.append(open_database(path, write=write))
-        return opened[-1]
-
+    slow = SlowOpening()
+    opened = slow.opened
     monkeypatch.setattr("tui.sessions.loader.open_database", slow)
     loader = ListLoader(path, lambda: NOW)
 
@@ -497,21 +489,13 @@ async def test_a_connection_that_nobody_waits_for_any_more_is_closed(
 
     for work in (lambda: loader.keys(ListQuery()), look):
         task = asyncio.ensure_future(work())
-        await asyncio.to_thread(waits.wait)
-        waits.clear()
+        await asyncio.to_thread(slow.waits.wait)
+        slow.waits.clear()
         task.cancel()
         await asyncio.wait([task])
-        go_on.set()
+        slow.go_on.set()
         async with asyncio.timeout(30):
             while not opened or not is_closed(opened[-1]):
                 await asyncio.sleep(0.001)
         opened.clear()
-        go_on.clear()
-
-
-def is_closed(database: Database) -> bool:
-    try:
-        database.connection.execute("SELECT 1")
-    except sqlite3.ProgrammingError as error:
-        return "closed" in str(error)
-    return False
+        slow.go_on.clear()

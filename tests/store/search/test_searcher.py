@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Coroutine
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from store.search.listed import Listed
 from store.search.running import Request, Run, sessions_with_hits
 from store.search.searching import Searcher
 from tests.hostile import CORPUS
+from tests.slow_opening import SlowOpening, is_closed
 from tests.store.making import add_message, add_part, add_session, contract, own
 
 
@@ -278,34 +278,23 @@ async def test_a_searcher_is_closed_though_its_user_is_cancelled_twice(
     """As a filter is that changes while its search begins or ends: a server takes a while."""
     path = tmp_path / "store.db"
     own(path)
-    go_on, waits, opened = threading.Event(), threading.Event(), list[Database]()
-
-    def slow(path: Path, *, write: bool) -> Database:
-        waits.set()
-        go_on.wait()
-        opened.append(open_database(path, write=write))
-        return opened[-1]
-
+    slow = SlowOpening()
+    opened = slow.opened
     monkeypatch.setattr("store.engine.connection_thread.open_database", slow)
 
     async def cancelled_twice(work: Coroutine[None, None, object]) -> None:
         task = asyncio.ensure_future(work)
-        await asyncio.to_thread(waits.wait)
-        waits.clear()
+        await asyncio.to_thread(slow.waits.wait)
+        slow.waits.clear()
         for _ in range(2):
             task.cancel()
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        go_on.set()
+        slow.go_on.set()
         await asyncio.wait([task])
 
     async def closed(database: Database) -> None:
-        while True:
-            try:
-                database.connection.execute("SELECT 1")
-            except sqlite3.ProgrammingError as error:
-                if "closed" in str(error):
-                    return
+        while not is_closed(database):
             await asyncio.sleep(0.001)
 
     await cancelled_twice(Searcher.open(path))
@@ -314,7 +303,7 @@ async def test_a_searcher_is_closed_though_its_user_is_cancelled_twice(
             await asyncio.sleep(0.001)
         await closed(opened.pop())
     searcher = await Searcher.open(path)
-    waits.set()
+    slow.waits.set()
     await cancelled_twice(searcher.close())
     async with asyncio.timeout(30):
         await closed(opened.pop())
