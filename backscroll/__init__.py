@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
 
@@ -100,14 +100,16 @@ def load_package(name: str) -> ModuleType:
     loaded = sys.modules.get(name)
     if loaded is not None:
         return _checked(loaded)
-    found = PathFinder.find_spec(name)
+    found = _found(name)
     if found is not None and found.origin == _file_of(name):
         return _checked(__import__(name))
+    # Most programs have no other package of that name, and start without these.
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
     spec = PathFinder.find_spec(name, [_FOLDER])
     if spec is None or spec.loader is None:
         raise ImportError(f"the package {name!r} is missing in {_FOLDER}; install backscroll again")
-    from importlib.util import module_from_spec  # Most programs have no other, and start without.
-
     package = module_from_spec(spec)
     sys.modules[name] = package
     try:
@@ -116,6 +118,19 @@ def load_package(name: str) -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return package
+
+
+def _found(name: str) -> ModuleSpec | None:
+    """Return what an import of a name would load, without importing it; None for nothing.
+
+    ``importlib`` has a function for it, which would take 0.4 ms of each start.
+    """
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)  # Very old ones have none.
+        spec: ModuleSpec | None = find(name, None) if find is not None else None
+        if spec is not None:
+            return spec
+    return None
 
 
 def _file_of(name: str) -> str:

@@ -74,6 +74,12 @@ LIBRARY, CONFIG = "library.db", "config.toml"
 """Names of the library, in the data folder, and of the configuration, in its folder."""
 VIEW_NAME = "view-{}.json"
 """Name of what is remembered of a store, by its number."""
+_CRC = (
+    0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
+    0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
+)
+"""CRC-32 of four bits: loading ``zlib`` for the numbers of stores takes longer than they do, and
+``hashlib`` would load OpenSSL."""
 
 
 def view_file(store: str | Path) -> str:
@@ -95,10 +101,15 @@ def file_number(path: str) -> str:
 
     Args:
         path: Of the store's file, with links resolved.
-    """
-    from zlib import crc32  # hashlib would load OpenSSL before the first rows.
 
-    return f"{crc32(os.fsencode(path)):08x}"
+    Returns:
+        What ``zlib.crc32`` says of it, in hexadecimal.
+    """
+    rest = 0xFFFFFFFF
+    for byte in os.fsencode(path):
+        rest = rest >> 4 ^ _CRC[(rest ^ byte) & 15]
+        rest = rest >> 4 ^ _CRC[(rest ^ byte >> 4) & 15]
+    return f"{rest ^ 0xFFFFFFFF:08x}"
 
 
 def library_file() -> str:

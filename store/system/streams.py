@@ -55,7 +55,9 @@ def paint(text: str, codes: str = "") -> Painted:
     text = neutral(text)
     if not codes or not text:
         return Painted(text)
-    return Painted("\n".join(f"\x1b[{codes}m{line}\x1b[0m" for line in text.split("\n")))
+    if "\n" in text:
+        text = text.replace("\n", f"\x1b[0m\n\x1b[{codes}m")
+    return Painted(f"\x1b[{codes}m{text}\x1b[0m")
 
 
 def erased(cells: int, codes: str) -> Painted:

@@ -27,7 +27,8 @@ MOST_MARKS = 8
 """Combining marks that one character keeps."""
 
 _CONTROLS = "".join(map(chr, (*range(0x09), *range(0x0B, 0x20), 0x7F)))
-_PICTURES = {code: 0x2400 + code for code in map(ord, _CONTROLS)} | {0x7F: 0x2421}
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {
+    0x7F: 0x2421}
 _STEERING = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _UNSEEN = (
@@ -46,12 +47,23 @@ _MARKS = (
 _COLOUR = r"\x1b\[[0-9;:]*[mK]"
 _MANY_MARKS = f"[{_MARKS}]{{{MOST_MARKS + 1},}}"
 
-_PLAIN = frozenset(map(chr, (
-    *range(0x20, 0x7F), *range(0xA0, 0xAD), *range(0xAE, 0x300), 0x2026, *range(0x2190, 0x2300),
-    *range(0x2500, 0x25FD), 0x2605, 0x2713, 0x2714, 0x2717, *range(0x2800, 0x2900),
-)))  # fmt: skip
-"""Some that nothing here replaces: Latin letters, arrows, and what lines, boxes and this
-program's own glyphs are made of."""
+_PLAIN = set(map(chr, range(0x20, 0x7F)))
+"""Characters that are known to be plain; others are found by ``_PLAIN_RANGES`` and added."""
+_PLAIN_RANGES = (
+    (0xA0, 0xAC), (0xAE, 0x2FF), (0x2026, 0x2026), (0x2190, 0x22FF), (0x2500, 0x25FC),
+    (0x2605, 0x2605), (0x2713, 0x2714), (0x2717, 0x2717), (0x2800, 0x28FF),
+)  # fmt: skip
+"""First and last of some that nothing here replaces: Latin letters, arrows, and what lines, boxes
+and this program's own glyphs are made of."""
+_KEPT_RANGES = (
+    (0x370, 0x482), (0x48A, 0x590), (0x2010, 0x2027), (0x2030, 0x205E), (0x2300, 0x2DDF),
+    (0x2E00, 0x2FFF),
+    (0x3000, 0x3029), (0x3030, 0x3098), (0x309B, 0x3163), (0x3165, 0xA66E), (0xAC00, 0xD7A3),
+    (0xFF01, 0xFF9F), (0x1F000, 0x1FAFF), (0x20000, 0x2FFFF),
+)  # fmt: skip
+"""Likewise of some that may be wide: Greek, Cyrillic, East Asian scripts, symbols and emoji."""
+_LONG = 2_000
+"""Patterns are quicker for a text of so many characters, however long it takes to load them."""
 
 # What an unseen character may belong to. It is rare, so these are compiled when they are needed:
 # that takes 2.6 ms, which every start would pay.
@@ -101,7 +113,26 @@ def _mark_run() -> re.Pattern[str]:
 
 def is_plain(text: str) -> bool:
     """Say whether a text has only characters that are one column wide and steer nothing."""
-    return _PLAIN.issuperset(text)
+    return _PLAIN.issuperset(text) or all(map(_is_plain_character, text))
+
+
+def _is_plain_character(character: str) -> bool:
+    if character in _PLAIN:
+        return True
+    found = _is_within(ord(character), _PLAIN_RANGES)
+    if found:
+        _PLAIN.add(character)
+    return found
+
+
+def _is_within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= code <= last for first, last in ranges)
+
+
+def _is_kept(text: str) -> bool:
+    """Say whether a text is short and has nothing that is replaced, without a pattern."""
+    return len(text) < _LONG and all(
+        _is_plain_character(one) or _is_within(ord(one), _KEPT_RANGES) for one in set(text))
 
 
 def neutral_line(text: str, limit: int = 2000) -> str:
@@ -127,7 +158,7 @@ def neutral(text: str) -> str:
         if text.isprintable():
             return text
         return text.replace("\r\n", "\n").translate(_PICTURES)
-    if is_plain(text):
+    if is_plain(text) or _is_kept(text):
         return text
     text = _mark_run().sub(_fewer_marks, text.replace("\r\n", "\n"))
     return _acts().sub(_stand_in, text)

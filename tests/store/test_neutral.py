@@ -27,6 +27,14 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
     assert escaped(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
 
 
+def test_what_is_kept_without_a_pattern_the_patterns_keep() -> None:
+    """A letter of a script that joins has the patterns asked."""
+    for one in map(chr, range(0x80, 0x30000)):
+        run = one * (MOST_MARKS + 1)
+        if neutral(run) == run:
+            assert neutral("م" + run) == "م" + run, hex(ord(one))
+
+
 @pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
 def test_what_hides_is_shown(text: str) -> None:
     shown = neutral(text)

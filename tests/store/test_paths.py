@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
+import zlib
 from pathlib import Path
 
 import pytest
 
+from store.system.locations import file_number
 from store.system.paths import expanded, open_regular, read_regular, real_path, resolved
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +51,11 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     assert read_regular(tmp_path / "file") == b"abc"
     with pytest.raises(OSError, match="larger"):
         read_regular(tmp_path / "file", 2)
+
+
+@pytest.mark.parametrize("path", ["", "/home/ann/library.db", "/tmp/\udcff 漢/b.db"])
+def test_the_number_of_a_store_is_a_crc(path: str) -> None:
+    assert file_number(path) == f"{zlib.crc32(os.fsencode(path)):08x}"
 
 
 def test_no_module_goes_round() -> None:

@@ -18,7 +18,6 @@ from store.engine.database import open_database
 from store.sync.forget import forget
 from store.system.clock import system_clock
 from store.system.locations import last_screens
-from store.system.records import replaced
 from tests.tui.stores import NOW, put, some
 from tests.tui.terminals import on_a_terminal
 from tests.tui.test_first_frame import NEEDED, drawn, environment, runs, text_of
@@ -122,8 +121,7 @@ def test_once_an_age_is_another_one_the_list_is_drawn_anew(tmp_path: Path) -> No
     library = Library.open(path, "test", clock=lambda: NOW)
     page = read_first_page(library, ViewState())
     columns, height = 44, 12
-    last = replaced(
-        last,
+    last = last._replace(
         columns=columns, rows=[last.rows[0]] * (height - BOTTOM) + [last.rows[-1]],
         beside=[[], *[last.beside[1]] * (height - TOP)])
     screen = Screen(150, height, AnsiPaint(PALETTES["backscroll-dark"], "TRUECOLOR"))
@@ -303,7 +301,7 @@ def test_no_paths_patterns_or_store_are_loaded_for_it(tmp_path: Path) -> None:
     setting = setting_of(str(path), size, given)
     assert setting is not None
     day = int(time.time()) + 900
-    rows: list[list[Piece]] = [[("", "", "Session 0")]] * size[1]
+    rows: list[list[Piece]] = [[("", "", "│ Session 0 漢字 Ж 🚀")]] * size[1]
     keep_screen(str(path), setting, Drawn(120, rows, [[]] * size[1], day, day))
     with on_a_terminal([sys.executable, "-c", NEEDED.replace("from tui.main import first_frame\n",
                        ""), str(path)], given, size) as terminal:
@@ -311,5 +309,6 @@ def test_no_paths_patterns_or_store_are_loaded_for_it(tmp_path: Path) -> None:
     written, placed, *modules = terminal.received.decode().split()
     assert (written, placed) == ("True", "True")
     left_out = {"re", "pathlib", "sqlite3", "typing", "json", "tui.kit.lines", "tui.kit.glyphs",
-                "tui.words.commands", "enum", "functools", "collections", "contextlib", "signal"}
+                "tui.words.commands", "enum", "functools", "collections", "contextlib", "signal",
+                "importlib", "zlib"}
     assert left_out & set(modules) == set()

@@ -25,7 +25,7 @@ from store.system.locations import (
     view_file,
 )
 from store.system.paths import expanded_name, open_regular, resolved
-from store.system.records import record
+from store.system.records import NamedTuple
 from store.system.streams import (
     ERASED_FROM,
     Painted,
@@ -75,8 +75,7 @@ def setting_of(
     return repr((path, columns, rows, *files, *named))
 
 
-@record
-class LastScreen:
+class LastScreen(NamedTuple):
     """The picture of the last screen, as it is written.
 
     Attributes:
@@ -147,8 +146,7 @@ def _painted(row: str, erases: bool) -> Iterator[Painted]:
             yield paint(text, codes)
 
 
-@record
-class Drawn:
+class Drawn(NamedTuple):
     """A picture to keep.
 
     Attributes:
