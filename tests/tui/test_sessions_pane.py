@@ -8,6 +8,7 @@ from textual.strip import Strip
 
 from store.engine.database import open_database
 from store.queries.listing import ListQuery
+from store.system.records import replaced
 from tests.tui.stores import NOW, Told, browser, put, settled, some
 from tui.kit import clipboard
 from tui.sessions.header import ListLimit, ListTitle
@@ -49,6 +50,32 @@ async def test_groups_threads_and_facts(tmp_path: Path) -> None:
         assert drawn[13].split() == ["no", "workspace", "1", "session"]
         assert drawn[14].split() == ["○", "untitled", "5d"]
         assert titles(pane) == ["Retry loop", "fork of it", "explore", "Dark theme", "ses_f"]
+
+
+async def test_only_lines_that_look_different_are_drawn_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = (await settled(app, pilot)).view
+        drawn: list[int] = []
+        monkeypatch.setattr(view, "refresh_lines", drawn.append)
+        monkeypatch.setattr(view, "refresh", lambda *regions: drawn.append(-1))
+        # As of a session that grows: the row is another one, and tells the same.
+        view.add_rows([replaced(row, updated_at=row.updated_at - 1) for row in view.rows.values()])
+        view.show(replaced(view.model), view.list_query, view.selected)
+        view.rows_changed(view.rows)
+        assert drawn == []
+        rowid = view.model.rowids[1]
+        view.add_rows([replaced(view.rows[rowid], title="Another", tokens=20_000)])
+        assert drawn == [4, 5]
+        await pilot.pause()
+        drawn.clear()
+        view.render_lines(view.size.region)
+        view.rows[rowid].turns = 12
+        view.rows_changed([rowid])
+        assert drawn == [5]
+        assert [view.render_line(y).text.split()[-1] for y in (4, 5)] == ["2m", "20k"]
 
 
 async def test_the_selection_is_held_by_id(tmp_path: Path) -> None:

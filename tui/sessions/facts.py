@@ -65,10 +65,15 @@ class Variety:
     def __init__(self) -> None:
         """Start with no session seen."""
         self._values: dict[str, set[str]] = {fact.field: set() for fact in FACTS}
+        self._taken: set[tuple[str | None, ...]] = set()
 
     def add(self, rows: Iterable[ListRow]) -> None:
         """Take sessions that are seen."""
         for row in rows:
+            told = row.workspace, row.source, row.agent, row.model, row.branch
+            if told in self._taken:
+                continue
+            self._taken.add(told)
             for fact in FACTS:
                 if words := fact.words(row):
                     self._values[fact.field].add(words)

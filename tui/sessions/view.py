@@ -13,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
+from store.system.records import NamedTuple
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
 from tui.kit.jumping import coded
@@ -28,11 +29,20 @@ from tui.sessions.painter import Entry, RowPainter, row_height
 
 CACHED_ROWS = 4_096
 DRAWN_LINES = 400
-"""Lines that are kept drawn: 10 kB each."""
-DRAWN_FOR_MS = 1_000
-"""Ages on the screen are as old as this at most."""
+"""Lines that are kept drawn: some 10 kB each."""
+MOMENT_MS = 1_000
+"""Ages are told as of a moment, so that lines are made again no more often than this."""
 PREFETCH = 48
 """Entries around what is seen whose rows are read ahead."""
+
+
+class _Drawn(NamedTuple):
+    """A line of the list that was drawn, and what it was drawn from."""
+
+    row: ListRow | None
+    figures: tuple[object, ...]
+    line: Line
+    strip: Strip
 
 
 class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -98,8 +108,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor: int | None = None
         self.when_empty: list[str] = []
         self._clock = clock
-        self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
+        self._drawn: dict[tuple[int, int, Entry | None], _Drawn] = {}
         self._drawn_by: tuple[RowPainter, Paint] | None = None
+        self._on_screen: dict[int, Strip] = {}
         self._requested: set[int] = set()
         self._variety, self._variety_of = Variety(), self._list_asked_for()
         self._codes: Mapping[int, str] = {}
@@ -144,7 +155,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._restore_line(was)
         self._read_ahead()
         self._see()
-        self.refresh()
+        self.refresh_changed()
         if self.selected != before:
             self.post_message(self.Moved(self.selected))
 
@@ -160,7 +171,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self.rows.popitem(last=False)
         if changed:
             self._see()
-            self.refresh()
+            self.refresh_changed()
 
     def rows_changed(self, rowids: Iterable[int]) -> None:
         """Draw sessions again whose rows were changed in place."""
@@ -168,9 +179,31 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         if not changed:
             return
         first = self._entry_near(round(self.scroll_y)) if len(self.model) else 0
+        height, lines = self.row_height, list[int]()
         for entry, rowid in enumerate(self.seen_rowids(), start=first):
             if rowid in changed:
-                self._refresh_entry(entry)
+                top = self.model.top(entry, height) - self.scroll_offset.y
+                lines += range(top, top + height)
+        self._refresh_changed(lines)
+
+    def refresh_changed(self) -> None:
+        """Draw the lines again that look different now.
+
+        While sessions grow most lines stay as they are, and to draw any has the screen put
+        together anew.
+        """
+        self._refresh_changed(range(self.size.height))
+
+    def _refresh_changed(self, lines: Iterable[int]) -> None:
+        """Draw those of some lines again that look different now.
+
+        Args:
+            lines: Of the viewport, or beyond it.
+        """
+        painter, top, height = self._painter(), self.scroll_offset.y, self.size.height
+        for y in lines:
+            if 0 <= y < height and self._line(painter, top, y) != self._on_screen.get(y):
+                self.refresh_lines(top + y)
 
     def forget_rows(self) -> None:
         """Read again what is seen; the old rows stay until the new ones are read."""
@@ -400,7 +433,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         Each key redraws every line, not just the two that change, as other panes change too.
         """
         painter = self._painter()
-        strips = [self._line(painter, y) for y in range(crop.y, crop.bottom)]
+        top = self.scroll_offset.y
+        strips = [self._line(painter, top, y) for y in range(crop.y, crop.bottom)]
+        self._on_screen.update(zip(range(crop.y, crop.bottom), strips, strict=True))
         strips = filtered(self, strips)
         if crop.x or crop.width != painter.width:
             strips = [strip.crop(crop.x, crop.right) for strip in strips]
@@ -408,26 +443,33 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Draw a line of the viewport."""
-        return self._line(self._painter(), y)
+        return self._line(self._painter(), self.scroll_offset.y, y)
 
     def _painter(self) -> RowPainter:
         """Return the painter of this moment; the cache of another one is dropped."""
-        moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
+        moment = self._clock() // MOMENT_MS * MOMENT_MS
         painter = RowPainter(
             self.size.width, self.row_height, glyphs(), self.list_query,
             self._has_focus(), moment, self._variety.differing, is_view_masked(),
         )
-        drawn_by = painter, paint_of(self.app)
+        drawn_by = painter._replace(now=0), paint_of(self.app)
         if drawn_by != self._drawn_by or len(self._drawn) > DRAWN_LINES:
             self._drawn_by = drawn_by
             self._drawn.clear()
         return painter
 
-    def _strip(self, line: Line) -> Strip:
-        return strip_of(line, self.size.width, paint_of(self.app), ground=line.ground)
+    def _strip(self, line: Line, width: int) -> Strip:
+        return strip_of(line, width, paint_of(self.app), ground=line.ground)
 
-    def _line(self, painter: RowPainter, y: int) -> Strip:
-        line = y + self.scroll_offset.y
+    def _line(self, painter: RowPainter, top: int, y: int) -> Strip:
+        """Return a line of the viewport.
+
+        Args:
+            painter: Draws it.
+            top: The line of the list that is the first one of the viewport.
+            y: Which one.
+        """
+        line = top + y
         width = painter.width
         if not len(self.model):
             return message(self.when_empty, y, width, paint_of(self.app))
@@ -436,12 +478,13 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         number, entry, part = self.model.at_line(line, painter.height)
         if entry is None:
             group, whole = self.model.groups[number], self.model.whole
-            return self._strip(painter.heading(group, part, counted=whole))
-        strip = self._paint(painter, entry, part)
+            heading = painter.heading(group, part, counted=whole)
+            return self._kept((~number, part, None), None, (), heading, width)
+        strip = self._session(painter, entry, part)
         code = self._codes.get(self.model.rowids[entry]) if part == 0 else None
         return strip if code is None else coded(strip, code, paint_of(self.app))
 
-    def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
+    def _session(self, painter: RowPainter, entry: int, part: int) -> Strip:
         model = self.model
         rowid = model.rowids[entry]
         known = Entry.of(
@@ -449,12 +492,33 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         row = self.rows.get(rowid)
         if row is None:
             self._want([rowid])
-            return self._strip(painter.missing(known, part))
-        key = (rowid, part, row.turns, known)
+            return self._strip(painter.missing(known, part), painter.width)
+        key, figures = (rowid, part, known), (row.turns, row.messages, row.own_cost, painter.now)
         drawn = self._drawn.get(key)
-        if drawn is None or drawn[0] is not row:
-            drawn = self._drawn[key] = (row, self._strip(painter.session(row, known, part)))
-        return drawn[1]
+        if drawn is not None and drawn.row is row and drawn.figures == figures:
+            return drawn.strip
+        return self._kept(key, row, figures, painter.session(row, known, part), painter.width)
+
+    def _kept(
+        self, key: tuple[int, int, Entry | None], row: ListRow | None,
+        figures: tuple[object, ...], line: Line, width: int,
+    ) -> Strip:
+        """Return a line painted; as it was painted before, where it is the same.
+
+        Args:
+            key: Of the line.
+            row: Of its session.
+            figures: What else of its session and of the moment it tells.
+            line: The line.
+            width: In cells.
+        """
+        drawn = self._drawn.get(key)
+        if drawn is not None and drawn.line == line:
+            strip = drawn.strip
+        else:
+            strip = self._strip(line, width)
+        self._drawn[key] = _Drawn(row, figures, line, strip)
+        return strip
 
     def _has_focus(self) -> bool:
         return self.has_focus or (isinstance(self.parent, Widget) and self.parent.has_focus_within)
