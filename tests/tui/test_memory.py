@@ -156,13 +156,16 @@ async def test_searches_one_after_the_other(tmp_path: Path, searches: int, most:
     talk, _sessions = store_of(tmp_path / "s.db", 5)
     talk.db.close()
     async with browsing(tmp_path / "s.db") as (app, pilot):
-        app.open_search("Answer")
-        await rested(app, pilot)
-
         async def search_some(number: int) -> None:
+            app.open_search("Answer")
+            await rested(app, pilot)
             for turn in range(searches):
                 assert isinstance(app.screen, SearchScreen)
                 app.screen.ask(("Answer", "Question", "run")[turn % 3])
                 await rested(app, pilot)
+            # What the closed screen has drawn goes with it.
+            await pilot.press("escape", "escape")
+            await rested(app, pilot)
+            assert app.screen is app.main
 
         assert await growth(search_some, searches) < most

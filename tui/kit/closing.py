@@ -6,6 +6,7 @@ that each closed screen would stay in memory with all its lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 from textual.screen import Screen
@@ -22,10 +23,20 @@ class ClosingScreen(Screen[T]):
     def on_screen_suspend(self) -> None:
         """Keep which widgets are about to go, as they go before the screen does."""
         if self not in self.app.screen_stack:
-            self._going = tuple(self.walk_children(Widget))
+            self._going = tuple(
+                each for widget in self.walk_children(Widget) for each in _drawn(widget))
 
     def on_unmount(self) -> None:
         """Drop what they have drawn."""
         for widget in self._going:
             widget.refresh()
         self._going = ()
+
+
+def _drawn(widget: Widget) -> Iterator[Widget]:
+    """Yield a widget and its scroll bars, which are not among its children."""
+    yield widget
+    if widget.show_vertical_scrollbar:
+        yield widget.vertical_scrollbar
+    if widget.show_horizontal_scrollbar:
+        yield widget.horizontal_scrollbar
