@@ -111,7 +111,8 @@ class Family:
 
 
 def _ids_of(lines: Sequence[dict[str, Any]]) -> list[str]:
-    return [name for line in lines if (name := string(line.get("message_id")))]
+    """Return the ids of messages, each once: a file may hold lines twice."""
+    return [*dict.fromkeys(name for line in lines if (name := string(line.get("message_id"))))]
 
 
 def _first_in(path: str) -> str | None:
