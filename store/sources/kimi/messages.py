@@ -70,6 +70,7 @@ class Messages:
         self._branches = Branches()
         self._places: dict[str, tuple[str, int]] = {}
         self._asked: list[MessageDraft] = []
+        self._lines: list[int] = []
         self._undone = False
         self._left: set[int] = set()
         self._names: set[str] = set()
@@ -128,6 +129,7 @@ class Messages:
         for record in islice(records, self.taken, None):
             at = epoch_ms(record.data.get("time")) or epoch_ms(record.data.get("created_at"))
             self.times += [at] if at else []
+            self._lines.append(record.line)
             taker = self._takers.get(str(record.data.get("type")), self._keep)
             taker(record, at or (self.times[-1] if self.times else 0))
         self.taken = len(records)
@@ -472,8 +474,11 @@ class Messages:
         self._quiet.append(record.number)
         if name is None:
             return
-        above = string(base.get("branch"))
-        self._branches.switch(name, (above, number(base.get("line"))) if above else None)
+        above, line = string(base.get("branch")), number(base.get("line"))
+        if number(data.get("legacyUndoLine")) - 1 == len(self._lines) < record.line:
+            # It counts without the lines that the file holds twice.
+            line = self._lines[line - 1] if 0 < line <= len(self._lines) else line
+        self._branches.switch(name, (above, line) if above else None)
         self._undone = data.get("reason") == "undo"
         self._hide(at)
 
