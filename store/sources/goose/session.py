@@ -252,14 +252,14 @@ def lines_draft(path: str, name: str, lines: list[Record], records: list[bytes])
         path: The file.
         name: The session's id: the file's name.
         lines: Its lines that are JSON objects; the first one is about the session, unless it is
-            a message already.
+            a message already. Where a file holds its content twice, others may equal that one.
         records: All its lines.
     """
     head: dict[str, Any] = {}
     made = Messages()
     for nth, line in enumerate(lines):
         data = line.data
-        if nth == 0 and "role" not in data:
+        if "role" not in data and (nth == 0 or data == head):
             head = data
             continue
         content = data.get("content")
