@@ -17,6 +17,10 @@ run is a repeat where a model says enough in it that is not said twice by chance
 the file from its first line on. A model that waits says the same beside the same call again and
 again: what it says beside calls counts where it makes two that differ.
 
+A copy may go on between other lines, as where two are mixed: a line that equals the one after the
+copy's last is a repeat where it has an id or time. Where the copy begins with the file's header,
+or enough of its lines have an id or time, it need not have one.
+
 Where each of a file's first two lines, or one with an id or time, comes twice, so does each equal
 line after it.
 """
@@ -37,10 +41,10 @@ from store.sources.base.values import utc_ms
 
 _number = attrgetter("number")
 _NAMES = ("id", "uuid", "message_id")
-_TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created")
+_TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created", "startTime")
 _WITHIN = ("data", "message", "payload")
 """Where a record may have its id and time, beside its top."""
-_NAMED_FILE = frozenset({*_NAMES, *_TIMES, "sessionId", "session_id", "startTime"})
+_NAMED_FILE = frozenset({*_NAMES, *_TIMES, "sessionId", "session_id"})
 """One of a file's first two records has one of these: a file without any may say all twice."""
 _FEWEST = 2
 """Lines that a file has at least before a copy of it can begin."""
@@ -48,6 +52,15 @@ _NEIGHBOURS = 8
 """Lines after each of two equal ones that are looked at for a later time."""
 _FEW = 2
 """Lines of one time, among which a program writes no two equal ones."""
+_FACTS = 2
+"""What a header without a type says at least."""
+_COPIES = 4
+"""Copies in one file, each of which may go on between lines of the others."""
+_SURE = 8
+"""Records with an id or time in the order of earlier ones, after which it is sure that they are of
+a copy."""
+_PASSED = 64
+"""Lines that a copy may go past where one that has an id or time is of it."""
 _FARTHEST = 512
 """Lines in between that are looked at for another record with the same id."""
 _EARLIEST_MS = 946_684_800_000
@@ -110,6 +123,7 @@ class Repeats:
         self._beside_call: bytes | None = None
         # The second and third line of a file that may hold each line twice.
         self._opening: list[Record] = []
+        self._left_out = _LeftOut()
 
     def without(self, records: list[Record]) -> list[Record]:
         """Return those of the next records that are no repeats.
@@ -209,6 +223,9 @@ class Repeats:
                 self._held = []
                 return
             self._end_run(found)
+            if (original := self._next_of_copy(record)) is not None:
+                self._leave_out(record, number - original)
+                return
             shifts = dict.fromkeys(number - place for place in places if place < number)
             raw = self._raw
             self._shifts = [one for one in shifts if raw[number - one] == raw[number]]
@@ -218,6 +235,7 @@ class Repeats:
             self._begin = number
         self._end = number
         if self._is_repeat:
+            self._leave_out(record, self._shifts[0])
             return
         self._held.append(record)
         self._words += self._new_words(record)
@@ -226,12 +244,27 @@ class Repeats:
         if self._is_repeat or whole:
             if self._given:
                 raise RepeatGiven
+            for one in self._held:
+                self._leave_out(one, self._shifts[0])
             self._held = []
             # A program may write its state again and again.
             self._has_repeats = self._has_repeats or whole or not _is_beside(record.data)
         if whole:
             self._copies.add(self._begin)
             self._end_run(found)
+
+    def _next_of_copy(self, record: Record) -> int | None:
+        """Return which earlier record a record equals that a copy goes on with, after others."""
+        place, is_sure = self._left_out.next_like(record.number, self._raw)
+        return place if is_sure or (place and _tells_itself(record.data)) else None
+
+    def _leave_out(self, record: Record, shift: int) -> None:
+        """Note a repeat."""
+        number, weight = record.number, int(_tells_itself(record.data))
+        if number == shift and self._begins_again(record):
+            weight = _SURE
+        original = self._next_of_copy(record)
+        self._left_out.add(number, number - shift if original is None else original, weight)
 
     def _new_words(self, record: Record) -> int:
         """Return how many characters a model says that count, beside those of the run so far."""
@@ -269,7 +302,11 @@ class Repeats:
 
     def _tells(self, record: Record) -> bool:
         """Return whether the last record of the run tells that it is a repeat."""
-        is_next = 1 in self._shifts
+        is_next = any(self._is_right_after(record.number, shift) for shift in self._shifts)
+        if record.number in self._shifts and self._begins_again(record):
+            return True
+        if self._next_of_copy(record) is not None:
+            return True
         after_equal = self._after_equal(record.data, self._raw)
         if is_next and after_equal is None:
             after_equal = self._has_repeats or _is_beside(record.data) or None
@@ -297,6 +334,17 @@ class Repeats:
                 return True
         return any(self._went_on(at, place, number) for place in places)
 
+    def _is_right_after(self, number: int, shift: int) -> bool:
+        """Return whether there is nothing but damage between two equal records."""
+        between = range(number + 1 - shift, number)
+        return shift <= _NEIGHBOURS and not any(_parsed(self._raw[one]) for one in between)
+
+    def _begins_again(self, record: Record) -> bool:
+        """Return whether a record that equals the first one begins another copy of the file."""
+        is_torn = not _parsed(self._raw[record.number - 1])
+        is_known = _tells_itself(record.data) or _is_beside(record.data)
+        return _begins_file(record.data) or (is_torn and is_known)
+
     def _is_last(self, name: str | int, place: int, number: int) -> bool:
         """Return whether nothing else was said under an id between two equal records."""
         said, raw = str(name).encode("utf-8", "surrogatepass"), self._raw
@@ -318,6 +366,63 @@ class Repeats:
         )
         times = (_time_of(_parsed(self._raw[one])) for one in nearest)
         return any(time is not None and time > at for time in times)
+
+
+class _LeftOut:
+    """The repeats of a file, such that a copy is known that goes on between other lines."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, int] = {}
+        self._begin = -1
+        # Of each copy: which record it goes on with, and how sure it is.
+        self._copies: list[tuple[int, int]] = []
+
+    def add(self, number: int, original: int, weight: int) -> None:
+        """Note a repeat.
+
+        Args:
+            number: Its number.
+            original: That of the record that it equals.
+            weight: How much it tells of a copy; a copy may go on with what tells nothing.
+        """
+        if self._ends.get(self._begin) != number:
+            self._begin = number
+        self._ends[self._begin] = number + 1
+        farthest = original - (_PASSED if weight else 0)
+        going_on = [one for one in self._copies if farthest <= one[0] <= original]
+        if going_on or weight:
+            others = [one for one in self._copies if one not in going_on]
+            weight += max((weight for _, weight in going_on), default=0)
+            self._copies = [(original + 1, weight), *others[: _COPIES - 1]]
+
+    def next_like(self, number: int, raw: Sequence[bytes]) -> tuple[int | None, bool]:
+        """Return which record a copy goes on with, of those that equal another record.
+
+        Args:
+            number: The other one's number; the one right before it is left out.
+            raw: All records.
+
+        Returns:
+            Its number, None where there is none, and whether it is sure that it is a copy.
+        """
+        for nth, (place, weight) in enumerate(self._copies):
+            while (end := self._ends.get(place)) is not None:
+                place = end
+            self._copies[nth] = place, weight
+            if place < number - 1 and raw[place] == raw[number]:
+                return place, weight >= _SURE
+        return None, False
+
+
+def _begins_file(data: dict[str, Any]) -> bool:
+    """Return whether a file's first record is written when the session begins, and only then."""
+    is_once = len(data) >= _FACTS if "type" not in data else _time_of(data) is not None
+    return is_once and _is_beside(data)
+
+
+def _tells_itself(data: dict[str, Any]) -> bool:
+    """Return whether a record has an id or time of its own."""
+    return _name_of(data) is not None or _time_of(data) is not None
 
 
 def _names_file(data: dict[str, Any]) -> bool:
