@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 
 class Words:
-    """The words of some rules, ready to be looked for."""
+    """The words of some rules, ready to be looked for.
+
+    Attributes:
+        rules: In their order, the first one counts of two whose secrets overlap.
+    """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Prepare the search; rules that have a word in common are tried in their order."""
+        self.rules = rules
         self._exact = self._searcher(rules, folded=False)
         self._folded = self._searcher(rules, folded=True)
 
@@ -56,21 +61,21 @@ class Words:
 
 
 @lru_cache(maxsize=8)
-def _words_of(rules: tuple[Rule, ...]) -> Words:
+def words_of(rules: tuple[Rule, ...]) -> Words:
+    """Return the words of some rules; to look them up takes longer than to search a short text."""
     return Words(rules)
 
 
-def secrets_in(text: str, rules: tuple[Rule, ...]) -> list[Secret]:
+def secrets_in(text: str, words: Words) -> list[Secret]:
     """Return the secrets in a text, in their order; none overlaps another.
 
     Args:
         text: The text.
-        rules: In their order, the first one counts of two that overlap.
+        words: Those of the rules.
     """
-    words = _words_of(rules)
-    found = _found(text, rules, words)
+    found = _found(text, words)
     for view in _views(text):
-        more = [view.in_source(one) for one in _found(view.text, rules, words)]
+        more = [view.in_source(one) for one in _found(view.text, words)]
         if more:
             found = _joined([*found, *more])
     # A backslash at the end of a secret belongs to the quote behind it.
@@ -80,11 +85,12 @@ def secrets_in(text: str, rules: tuple[Rule, ...]) -> list[Secret]:
     ]
 
 
-def _found(text: str, rules: tuple[Rule, ...], words: Words) -> list[Secret]:
+def _found(text: str, words: Words) -> list[Secret]:
     places = words.places(text)
     found: list[Secret] = []
     for number in sorted(places):
-        more = [one for one in rules[number].secrets(text, places[number]) if _is_free(found, one)]
+        secrets = words.rules[number].secrets(text, places[number])
+        more = [one for one in secrets if _is_free(found, one)]
         if more:
             found = sorted([*found, *more], key=_start_of)
     return found

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from store.errors import Refused
 from store.language.patterns import BadPattern, BoundedPattern, compiled
-from store.sharing.finding import secrets_in
+from store.sharing.finding import secrets_in, words_of
 from store.sharing.homes import STANDS_FOR_USER, USER_NAME, Homes
 from store.sharing.rules import EMAIL, RULES, Secret, names_secret
 from store.text.exact_json import NotJson, decode
@@ -142,7 +142,8 @@ class Masks:
         self.found: list[Masked] = []
         self.place = Place()
         secrets = self.masking.secrets
-        self._rules = (*(RULES if secrets else ()), *([EMAIL] if self.masking.emails else ()))
+        rules = (*(RULES if secrets else ()), *([EMAIL] if self.masking.emails else ()))
+        self._words = words_of(rules) if rules else None
         self._own = {
             name: checked_rule(name, pattern)
             for name, pattern in (self.masking.own_rules if secrets else {}).items()
@@ -155,7 +156,7 @@ class Masks:
 
     def find(self, text: str) -> list[Secret]:
         """Return what is masked in a text, in order; none overlaps another."""
-        found = secrets_in(text, self._rules) if self._rules else []
+        found = secrets_in(text, self._words) if self._words is not None else []
         # What stands before a mask, such as ``TOKEN=``, was not masked with it.
         found = [one for one in found
                  if not (text.startswith(_MASK, one.end) and text[one.end - 1] in "=:@/(")]
