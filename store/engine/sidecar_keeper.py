@@ -17,6 +17,7 @@ from store.system.stopping import Stop
 
 POLL_S = 0.2
 """Seconds between looks at the store."""
+LONGEST_REST_S = 30.0
 TROUBLE_S = 2.0
 """Seconds before what failed is tried again."""
 CHECKED_EVERY_S = 5.0
@@ -57,7 +58,7 @@ class Keeper(Generic[W]):
     def __init__(
         self, sidecar: Sidecar, store: Path, stop: Stop, make: Callable[[], W], *,
         progress: Callable[[W, bool], None], trouble: Callable[[str], None], once: bool = False,
-        poll_s: float = POLL_S,
+        poll_s: float = POLL_S, rests: int = 0,
     ) -> None:  # fmt: skip
         """Prepare to keep a file.
 
@@ -70,10 +71,12 @@ class Keeper(Generic[W]):
             trouble: Takes the reason when the work has to wait.
             once: Whether to end when there is nothing left to do, and on trouble.
             poll_s: Seconds between looks at the store.
+            rests: The rest after the last step of some work is so many times as long as the step,
+                within ``LONGEST_REST_S``.
         """
         self._sidecar, self._store, self._stop = sidecar, store, stop
         self._make, self._progress, self._trouble = make, progress, trouble
-        self._once, self._poll_s = once, poll_s
+        self._once, self._poll_s, self._rests = once, poll_s, rests
         self._worker: W | None = None
         self._checked_s = time.monotonic()
 
@@ -95,13 +98,15 @@ class Keeper(Generic[W]):
             if self._worker is None:
                 self._worker = self._make()
             self._check()
+            started = time.monotonic()
             self._worker.look()
             more = self._worker.step()
             done = not more and self._worker.idle
             self._progress(self._worker, done)
             if self._once and done:
                 return None
-            return 0.0 if more else self._poll_s
+            rest = min(self._rests * (time.monotonic() - started), LONGEST_REST_S)
+            return 0.0 if more else max(self._poll_s, rest)
         except FileNotFoundError:
             self.drop()  # The file was deleted: make it again.
             return POLL_S

@@ -17,9 +17,9 @@ from store.errors import StoreError
 from store.sync.progress import Progress, Summary
 from store.sync.roots import passwords_for_child
 from store.system.children import child_environment
+from store.system.priority import NICE
 from store.system.programs import CommandLine, start_piped, stop_piped
 
-NICE = 5
 STOP_PATIENCE_S = 6.0
 LINE_LIMIT = 1 << 20
 

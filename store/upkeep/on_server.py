@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0
 """Seconds between looks at the server; a screen counts what changed since itself."""
+RESTS = 20
+"""A count rests so many times as long as it took: sessions that are recorded change all the time,
+and who reads the store needs the server more."""
 TRIM_EVERY_S = 600.0
 """Seconds between two looks whether old events are due to be cut."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
@@ -51,7 +54,8 @@ def keep_server(url: ServerUrl, stop: Stop, teller: Teller, *, once: bool) -> in
             trimming = threading.Thread(
                 target=_trim_daily, args=(url, stop, teller, once), daemon=True)
             trimming.start()
-            statistics.keeper(store, stop, teller.trouble, once=once, poll_s=POLL_S).run()
+            statistics.keeper(
+                store, stop, teller.trouble, once=once, poll_s=POLL_S, rests=RESTS).run()
             if once:
                 indexing.join()
                 trimming.join()

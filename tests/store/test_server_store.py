@@ -19,6 +19,7 @@ import pytest
 from store.engine import changes, schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
+from store.engine.server import watching
 from store.engine.server.connection import _WRITERS
 from store.engine.server.statements import turned
 from store.engine.server.waiting import AnswerLoop
@@ -307,6 +308,32 @@ def test_a_watch_is_told_of_a_change(postgres: Cluster) -> None:
     in_transaction(database, archive, [session], now=1)
     until(lambda: found.version > before)
     assert found.trouble is None
+    found.close()
+    database.close()
+
+
+def test_a_watch_asks_once_for_many_notices(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for gap in ("GAP_S", "LONGEST_GAP_S"):
+        monkeypatch.setattr(watching, gap, 1_000.0)
+    database = open_target(new_server_store(postgres), write=True)
+    session, found = Talk(database).session(), watch(database)
+    until(lambda: found.version)
+    for at in range(20):
+        in_transaction(database, OfSession(session, partial(
+            log_change, session_id=session, message_id=None, at=at)))
+    found.close()
+    assert found.version == 1 and not found._thread.is_alive()
+    monkeypatch.undo()
+    found = watch(database)
+    until(lambda: found.version)
+    # What is written between two questions is no less told of.
+    for at in range(3):
+        before = found.version
+        in_transaction(database, OfSession(session, partial(
+            log_change, session_id=session, message_id=None, at=at)))
+        until(lambda before=before: found.version > before)  # type: ignore[misc]
     found.close()
     database.close()
 

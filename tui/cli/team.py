@@ -14,6 +14,7 @@ from store.engine.database import open_database
 from store.engine.opening import open_target
 from store.engine.server_url import server_url
 from store.errors import BackscrollError
+from store.system.priority import run_behind
 from store.system.stopping import Stop
 from store.text.figures import count_of
 from tui.cli.copy import stopping
@@ -60,12 +61,16 @@ class Team:
             StoreError: The server cannot be reached, or the connection is lost; what was brought
                 is kept.
         """
-        with (
-            contextlib.closing(open_database(self.library, write=False)) as source,
-            contextlib.closing(open_target(self.url, create=True, write=True)) as target,
-        ):
-            return share(
-                source, target, self.person, stopped=self._stop.is_set, on_progress=on_progress)
+        def bring() -> Shared:
+            with (
+                contextlib.closing(open_database(self.library, write=False)) as source,
+                contextlib.closing(open_target(self.url, create=True, write=True)) as target,
+            ):
+                return share(
+                    source, target, self.person, stopped=self._stop.is_set,
+                    on_progress=on_progress)
+
+        return run_behind(bring)
 
     def share_shown(self) -> Shared:
         """Bring what changed, showing on a terminal how far it is; Ctrl+C stops it."""

@@ -23,6 +23,10 @@ ASKED_EVERY_S = 0.25
 """Where the server does not tell of changes."""
 LOOKED_AFTER_S = 2.0
 """Where it does, in case it could not."""
+GAP_S, GAPS, LONGEST_GAP_S = 0.05, 10, 0.5
+"""Between a question and the next: so long, and so many times as long as the answer took.
+
+Recorders commit hundreds of times a second, and each commit comes as a notice."""
 _ANY_WRITE = "SELECT CAST(pg_current_snapshot() AS text)"
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
 """Between two tries to connect again; each is twice the one before."""
@@ -63,6 +67,7 @@ class ServerWatch:
         self._url, self._question, self._listens = url, question, listens
         self._loop = asyncio.new_event_loop()
         self._closed = threading.Event()
+        self._told, self._closing = asyncio.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="server watch", daemon=True)
         self._thread.start()
 
@@ -70,8 +75,12 @@ class ServerWatch:
         """Stop watching; does not wait for a server that is silent."""
         self._closed.set()
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(lambda: None)
+            self._loop.call_soon_threadsafe(self._wake)
         self._thread.join(timeout=2 * CLOSE_S)
+
+    def _wake(self) -> None:
+        self._closing.set()
+        self._told.set()
 
     def _run(self) -> None:
         pause = FIRST_PAUSE_S
@@ -99,7 +108,7 @@ class ServerWatch:
 
     async def _ask(self, driver: Any) -> None:
         """Ask until the watch is closed or the connection fails."""
-        told = asyncio.Event()
+        told = self._told
         listens = self._listens and not await is_pooled(driver)
         if listens:
             # A standby takes no LISTEN.
@@ -109,11 +118,15 @@ class ServerWatch:
         pause = LOOKED_AFTER_S if listens else ASKED_EVERY_S
         last: object = self
         while not self._closed.is_set():
+            asked = time.monotonic()
             found = await driver.fetchval(self._question)
+            gap = min(max(GAP_S, GAPS * (time.monotonic() - asked)), LONGEST_GAP_S)
             if found != last or told.is_set() or self.trouble is not None:
                 self.version += 1
             last, self.trouble, self.since = found, None, 0.0
             told.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), gap)
             until = time.monotonic() + pause
             while not told.is_set() and time.monotonic() < until and not self._closed.is_set():
                 with contextlib.suppress(TimeoutError):

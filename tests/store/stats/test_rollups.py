@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -197,6 +198,33 @@ def test_damage_is_mended(
     assert asked(talk).whole.total == 30
     working = keeper(talk.db.path, Stop(), lambda message: None)
     until(lambda: working.work() is not None and is_equal(talk.db.path))
+    working.drop()
+
+
+def test_a_keeper_rests_in_proportion_to_its_work(
+    own_talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    took = iter((0.001, 0.5, 60.0))
+
+    class Work:
+        idle = True
+
+        def look(self) -> None:
+            now[0] += next(took)
+
+        def step(self) -> bool:
+            return False
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(sidecar_keeper, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    working = sidecar_keeper.Keeper(
+        STATISTICS, own_talk.db.path, Stop(), Work, progress=lambda work, done: None,
+        trouble=lambda message: None, poll_s=1.0, rests=20)
+    monkeypatch.setattr(sidecar_keeper, "CHECKED_EVERY_S", 1e9)
+    assert [working.work() for _ in range(3)] == [1.0, 10.0, sidecar_keeper.LONGEST_REST_S]
     working.drop()
 
 
