@@ -46,6 +46,7 @@ from tests.store.engines import new_server_store
 from tests.store.pooler import Pooler, program
 from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
+from tests.store.test_server_large import OUTPUT, record_output
 from tests.store.test_server_store import renamed, until
 
 
@@ -146,6 +147,20 @@ async def test_a_pooler_that_closes_idle_connections(
         assert len(await store.sessions()) == 1
         await store.create_session("mine")
         assert len(await store.sessions()) == 2
+
+
+async def test_a_large_output_goes_through_a_pooler_in_pieces(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    """The pieces are settings of a transaction, which has one connection of the server."""
+    front = pooler().url(url)
+    async with await Store.open(front) as store, await Store.open(front) as other:
+        made = await asyncio.gather(*(record_output(one, OUTPUT) for one in (store, other)))
+        for session in made:
+            (message,) = await other.messages(session)
+            assert message["parts"][0]["output"] == OUTPUT
+        left = "SELECT count(*) FROM pg_settings WHERE name LIKE 'backscroll.%'"
+        assert await store.read(lambda db: db.connection.execute(left).fetchone()) == (0,)
 
 
 def test_a_session_has_one_recorder_behind_poolers_too(

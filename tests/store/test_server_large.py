@@ -65,7 +65,8 @@ def url(postgres: Server) -> str:
     return new_server_store(postgres)
 
 
-async def _record(store: Store, output: object) -> str:
+async def record_output(store: Store, output: object) -> str:
+    """Record a tool's output into a new session, and return the session's id."""
     session = await store.create_session("a")
     async with store.recorder(session) as recorder:
         await recorder.feed({"type": "start", "messageId": "one"})
@@ -78,7 +79,7 @@ async def test_a_large_output_is_sent_and_fetched_in_pieces(
 ) -> None:
     async with Store.open(url) as store:
         sizes = Sizes(monkeypatch)
-        session = await _record(store, OUTPUT)
+        session = await record_output(store, OUTPUT)
         assert max(sizes.sent) <= MOST
         assert sum(size > PIECE // 4 for size in sizes.sent) >= 2 * len(TEXT) // MOST
         assert max(sizes.fetched) < PIECE
@@ -99,7 +100,7 @@ async def test_a_small_output_is_sent_and_fetched_as_it_is(
     async with Store.open(url) as store:
         monkeypatch.setattr(large_texts, "send", None)
         monkeypatch.setattr(large_texts, "fetch", None)
-        session = await _record(store, "x" * (LARGE // 2))
+        session = await record_output(store, "x" * (LARGE // 2))
         (message,) = await store.messages(session)
         assert message["parts"][0]["output"] == "x" * (LARGE // 2)
 
@@ -115,7 +116,7 @@ async def test_a_large_part_is_of_the_state_of_its_message(
 
     monkeypatch.setattr(large_texts, "fetch", late)
     async with Store.open(url) as store:
-        session = await _record(store, OUTPUT)
+        session = await record_output(store, OUTPUT)
         (message,) = await store.messages(session)
         assert message["parts"][0]["output"] == OUTPUT
         assert await store.messages(session) == []
