@@ -1,19 +1,22 @@
 """A tour of the browser on a store of PostgreSQL, for as long as asked, with a recorder beside.
 
-    python -m tests.bench.server_tour [--minutes 60] [--out FOLDER]
+    python -m tests.bench.server_tour [--minutes 60] [--out FOLDER] [--beside]
 
 It runs ``backscroll`` in tmux on a server of its own, again and again through the same stops:
 list, live, fork, rewind, undo, redo, search, archive, star, statistics and replay. After each key
-it waits for what the screen must show. It prints how long each stop took and how much memory the
-browser had, in the first tenth of the time and in the last; ``--out`` keeps a screen of each stop
-and of each failure. The exit code is 1 where a screen did not come, or the browser wrote to its
-log.
+it waits for what the screen must show. It prints how long each stop took by the clock and on a
+processor, all of the time and in its first and last tenth, each stop of more than a second, and
+what the browser and the server held every few minutes. With ``--beside`` it makes the same rounds
+on a SQLite copy of the store, one after every three on the server, and prints how many times as
+long each stop took on the server; ``--out`` keeps a screen of each stop and of each failure. The
+exit code is 1 where a screen did not come, or a browser wrote to its log.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import re
 import statistics
@@ -21,9 +24,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+from store.copying.copying import copy_sessions
 from store.demo import make_demo
 from store.engine.database import open_database
 from store.engine.opening import open_target
@@ -34,12 +39,18 @@ from tests.bench.record_stream import chunks
 from tests.bench.report import p95
 from tests.bench.server_bench import filled
 from tests.bench.terminal import clean_environment
+from tests.bench.tour_watch import Held, Watch, processor_ms
 from tests.store.engines import fill
 
 SESSIONS = 1_000
 COLUMNS, LINES = 160, 45
 PATIENCE_S = 30.0
 _SETTLED_S = 1.0
+_LONG_MS = 1_000
+_BESIDE = 3
+"""Every so many rounds on the server there is one on the copy."""
+_WATCHED_S = 300.0
+"""Between two lines on what is held."""
 _WORDS = ("escapes", "redis", "avif", "Überlange", "migration")
 """Each is said in a session of the demo."""
 _TOURED = "Rewrite the search"
@@ -62,14 +73,15 @@ class Screen:
 
     early = ""
 
-    def __init__(self, url: str, environment: dict[str, str]) -> None:
+    def __init__(self, name: str, url: str, environment: dict[str, str]) -> None:
         """Start it.
 
         Args:
+            name: Of the store's kind.
             url: The store.
             environment: Of the browser.
         """
-        self._name = f"tour{os.getpid()}"
+        self._name = f"tour{os.getpid()}{name}"
         self._tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES), "-s", "tour",
                    "env", "-i", *(f"{name}={value}" for name, value in environment.items()),
                    sys.executable, "-c", STARTED, "--store", url)  # fmt: skip
@@ -116,12 +128,6 @@ class Screen:
         time.sleep(_SETTLED_S)
         return self.shown()
 
-    def memory_mb(self) -> float:
-        """Return the browser's resident memory."""
-        rows = Path(f"/proc/{self.process}/smaps_rollup").read_text()
-        (found,) = re.findall(r"^Rss:\s+(\d+) kB", rows, re.MULTILINE)
-        return int(found) / 1024
-
     def close(self) -> None:
         """End it."""
         self._tmux("kill-server")
@@ -143,12 +149,27 @@ async def record(url: str, seconds: float) -> None:
             await recorder.close()
 
 
+class Spent(NamedTuple):
+    """What a stop took.
+
+    Attributes:
+        at: When it began (``time.monotonic``).
+        ms: Until its screen was there.
+        processor_ms: What the browser's process took of a processor meanwhile.
+    """
+
+    at: float
+    ms: float
+    processor_ms: float
+
+
 class Tour:
     """Goes through the stops, and keeps how long each took.
 
     Attributes:
-        spent: By stop, the time of each (``time.monotonic``) and its milliseconds.
+        spent: By stop, what it took each time.
         failed: What did not come, with the time.
+        slow: Each stop of more than a second, with the time.
     """
 
     def __init__(self, screen: Screen, out: Path | None) -> None:
@@ -159,8 +180,9 @@ class Tour:
             out: Where screens are kept.
         """
         self.screen, self._out = screen, out
-        self.spent = dict[str, list[tuple[float, float]]]()
+        self.spent = dict[str, list[Spent]]()
         self.failed: list[str] = []
+        self.slow: list[str] = []
         self.odd = dict[str, int]()
 
     def stop(self, name: str, what: str | Callable[[str], object], *keys: str) -> str:
@@ -176,7 +198,7 @@ class Tour:
             self.screen.until(lambda shown: not test(shown))
         except Failed:
             raise Failed(f"{name} was there before") from None
-        started = time.monotonic()
+        started = self._now()
         self.screen.press(*keys)
         try:
             shown = self.screen.until(what)
@@ -188,8 +210,33 @@ class Tour:
         self._keep(name, shown)
         return shown
 
-    def _took(self, name: str, started: float) -> None:
-        self.spent.setdefault(name, []).append((started, (time.monotonic() - started) * 1_000))
+    def change(self, name: str, part: Callable[[str], str], *keys: str) -> None:
+        """Press keys, if any, and wait until a part of the screen is another.
+
+        Args:
+            name: Of the stop.
+            part: Gives the part.
+            keys: By tmux's names.
+        """
+        before, started = part(self.screen.shown()), self._now()
+        if keys:
+            self.screen.press(*keys)
+        try:
+            shown = self.screen.until(lambda shown: part(shown) != before)
+        except Failed:
+            raise Failed(f"{name} did not change") from None
+        self._took(name, started)
+        self._keep(name, shown)
+
+    def _now(self) -> tuple[float, float]:
+        return time.monotonic(), processor_ms(self.screen.process)
+
+    def _took(self, name: str, started: tuple[float, float]) -> None:
+        (began, before), (ended, after) = started, self._now()
+        ms = (ended - began) * 1_000
+        self.spent.setdefault(name, []).append(Spent(began, ms, after - before))
+        if ms > _LONG_MS:
+            self.slow.append(f"{time.strftime('%H:%M:%S')} {name}: {ms:.0f} ms")
 
     def _keep(self, name: str, shown: str) -> None:
         if self._out is not None:
@@ -217,7 +264,8 @@ class Tour:
         screen.press("g")
         screen.rest()
         for _ in range(20):
-            self.stop("key down", _differs(_selected, screen.until("▌")), "j")
+            screen.until("▌")
+            self.change("key down", _selected, "j")
         self.stop("filter", "Sessions +1 of", "/", *_TOURED, "Enter")
         screen.rest()
         self.stop("open", "fork here", "Enter")
@@ -259,7 +307,8 @@ class Tour:
             self.screen.press("Escape")
         self.stop("statistics", "By model", "$")
         self.screen.press("3")
-        self.stop("statistics, all time", _differs(str, self.screen.rest()), "5")
+        self.screen.rest()
+        self.change("statistics, all time", str, "5")
         self.screen.press("q")
         self.screen.until("Sessions")
         self.stop("replay", r"\A Replay ", ">")
@@ -268,25 +317,23 @@ class Tour:
         self.screen.until("Sessions")
 
     def _live(self) -> None:
-        self.screen.press("1", "BSpace")
+        screen = self.screen
+        screen.press("1", "BSpace")
         self.stop("the running session", "Tour [0-9]", "L")
-        self.screen.press("Enter", "2", "G")
+        screen.press("Enter", "2", "G")
         for _ in range(20):
-            # What changes all the time has no screen that was there before.
-            before, started = self.screen.until("following"), time.monotonic()
-            self.screen.until(_differs(str, before))
-            self._took("live", started)
-
-
-def _differs(part: Callable[[str], str], before: str) -> Callable[[str], bool]:
-    return lambda shown: part(shown) != part(before)
+            if "following" not in screen.until("↓ (following|end)"):
+                screen.rest()  # It has ended, and the next one begins.
+                screen.press("1", "L", "Enter", "2", "G")
+                screen.until("following")
+            self.change("live", str)
 
 
 def _selected(shown: str) -> str:
     return "".join(line[:40] for line in shown.splitlines() if line.startswith("▌"))
 
 
-def told(spent: dict[str, list[tuple[float, float]]], started: float, ended: float) -> list[str]:
+def told(spent: dict[str, list[Spent]], started: float, ended: float) -> list[str]:
     """Return a line for each stop: all of the time, its first tenth and its last.
 
     Args:
@@ -297,50 +344,155 @@ def told(spent: dict[str, list[tuple[float, float]]], started: float, ended: flo
     tenth = (ended - started) / 10
     lines = []
     for name, found in spent.items():
-        parts = [[ms for _, ms in found],
-                 [ms for at, ms in found if at < started + tenth],
-                 [ms for at, ms in found if at > ended - tenth]]
-        first, last = (f"{statistics.median(part):.0f}" if part else "-" for part in parts[1:])
-        lines.append(f"{name}: {len(found)} times, median {statistics.median(parts[0]):.0f}, p95"
-                     f" {p95(parts[0]):.0f}, most {max(parts[0]):.0f} ms; first {first},"
-                     f" last {last}")
+        all_ms = [each.ms for each in found]
+        ends = [[each.ms for each in found if each.at < started + tenth],
+                [each.ms for each in found if each.at > ended - tenth]]
+        first, last = (f"{statistics.median(part):.0f}" if part else "-" for part in ends)
+        lines.append(f"{name}: {len(found)} times, median {statistics.median(all_ms):.0f}, p95"
+                     f" {p95(all_ms):.0f}, most {max(all_ms):.0f} ms; first {first}, last {last};"
+                     f" on a processor {_processor(found):.0f}")
     return lines
 
 
-def run(url: str, minutes: float, out: Path | None) -> int:
-    """Tour a store and print what was found; return the exit code.
+def _processor(found: list[Spent]) -> float:
+    return statistics.median(each.processor_ms for each in found)
+
+
+def compared(server: dict[str, list[Spent]], file: dict[str, list[Spent]]) -> list[str]:
+    """Return a line for each stop: the server beside the file.
 
     Args:
-        url: The store.
+        server: As in ``Tour``, of the store on the server.
+        file: The same of its copy.
+    """
+    lines = []
+    for name in server:
+        if name not in file:
+            continue
+        both = [[each.ms for each in spent[name]] for spent in (server, file)]
+        middle = [statistics.median(part) for part in both]
+        lines.append(
+            f"{name}: median {middle[0]:.0f} and {middle[1]:.0f} ms (x{middle[0] / middle[1]:.2f}),"
+            f" p95 {p95(both[0]):.0f} and {p95(both[1]):.0f}, on a processor"
+            f" {_processor(server[name]):.0f} and {_processor(file[name]):.0f}")
+    return lines
+
+
+class Run:
+    """A browser on its tour, with a recorder beside.
+
+    Attributes:
+        tour: The tour.
+        held: What the browser and its server held, every few minutes.
+    """
+
+    def __init__(self, name: str, url: str, out: Path | None, seconds: float) -> None:
+        """Start both.
+
+        Args:
+            name: Of the store's kind.
+            url: The store.
+            out: Where screens are kept.
+            seconds: How long the recorder goes on.
+        """
+        self.name, self._watched = name, 0.0
+        self.held: list[Held] = []
+        self._open = contextlib.ExitStack()
+        try:
+            environment = self._open.enter_context(clean_environment())
+            self._state = Path(environment["XDG_STATE_HOME"])
+            recorder = subprocess.Popen([sys.executable, "-m", "tests.bench.server_tour",
+                                         "--record", url, "--minutes", str(seconds / 60)])
+            self._open.callback(recorder.wait)
+            self._open.callback(recorder.terminate)
+            screen = Screen(name, url, environment)
+            self._open.callback(screen.close)
+            self.tour = Tour(screen, out)
+            self._watch = self._open.enter_context(Watch(screen.process, url))
+            screen.until("Retry loop")
+        except BaseException:
+            self._open.close()
+            raise
+
+    def round(self) -> None:
+        """Go through all stops once, and look at what is held where it is time."""
+        self.tour.round()
+        if time.monotonic() > self._watched + _WATCHED_S:
+            self._watched = time.monotonic()
+            self.held.append(self._watch.held())
+            print(f"{time.strftime('%H:%M:%S')} {self.name}: {self.held[-1]}", flush=True)
+
+    def close(self) -> str:
+        """End both; return what the browser wrote to its log."""
+        try:
+            self.held.append(self._watch.held())
+            return "".join(file.read_text() for file in self._state.rglob("*.log"))
+        finally:
+            self._open.close()
+
+
+def run(stores: dict[str, str], minutes: float, out: Path | None) -> int:
+    """Tour stores in turn and print what was found; return the exit code.
+
+    Args:
+        stores: Files and URLs, by name.
         minutes: How long.
         out: Where screens are kept.
     """
-    recording = subprocess.Popen([sys.executable, "-m", "tests.bench.server_tour", "--record", url,
-                                  "--minutes", str(minutes)])  # fmt: skip
-    memory: list[float] = []
-    with clean_environment() as environment:
-        screen = Screen(url, environment)
-        tour, started = Tour(screen, out), time.monotonic()
-        try:
-            screen.until("Retry loop")
-            while time.monotonic() < started + minutes * 60:
-                tour.round()
-                memory.append(screen.memory_mb())
-        finally:
-            screen.close()
-            recording.terminate()
-            recording.wait()
-        logged = [file.read_text() for file in Path(environment["XDG_STATE_HOME"]).rglob("*.log")]
-    print(f"{len(memory)} rounds in {(time.monotonic() - started) / 60:.0f} minutes,"
-          f" load {os.getloadavg()}")
-    print("\n".join(told(tour.spent, started, time.monotonic())))
-    few = max(1, len(memory) // 10)
-    print(f"memory: {statistics.median(memory[:few]):.0f} MB in the first rounds,"
-          f" {statistics.median(memory[-few:]):.0f} in the last, most {max(memory):.0f}")
-    print(f"did not come: {tour.failed or 'nothing'}")
-    print(f"words of trouble on screens: {tour.odd or 'none'}")
+    runs: list[Run] = []
+    started, rounds, logged = time.monotonic(), 0, ""
+    try:
+        for name, url in stores.items():
+            folder = None if out is None else out / name
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            runs.append(Run(name, url, folder, minutes * 60))
+        started = time.monotonic()
+        while time.monotonic() < started + minutes * 60:
+            for each in runs if rounds % _BESIDE == 0 else runs[:1]:
+                each.round()
+            rounds += 1
+    finally:
+        for each in runs:
+            logged += each.close()
+    ended = time.monotonic()
+    print(f"{rounds} rounds in {(ended - started) / 60:.0f} minutes, load {os.getloadavg()}")
+    for each in runs:
+        tour = each.tour
+        print(f"\n{each.name}", *told(tour.spent, started, ended), sep="\n")
+        print(f"did not come: {tour.failed or 'nothing'}")
+        print(f"more than a second: {tour.slow or 'nothing'}")
+        print(f"words of trouble on screens: {tour.odd or 'none'}")
+        print("held:", *each.held, sep="\n  ")
+    if len(runs) > 1:
+        print("\nserver and file", *compared(*(each.tour.spent for each in runs)), sep="\n")
     print(f"log: {logged or 'empty'}")
-    return 1 if tour.failed or any(logged) else 0
+    return 1 if logged or any(each.tour.failed for each in runs) else 0
+
+
+@contextlib.contextmanager
+def toured(*, beside: bool) -> Iterator[dict[str, str]]:
+    """Give a store on a server of its own, filled, and its copy in a file.
+
+    Args:
+        beside: Whether there is a copy.
+    """
+    with tempfile.TemporaryDirectory() as home, filled(SESSIONS) as url:
+        os.environ["XDG_DATA_HOME"] = home
+        demo = open_database(make_demo(Path(home) / "demo.db", system_clock), write=False)
+        store = open_target(url, write=True)
+        fill(store, demo)
+        demo.close()
+        stores = {"server": url}
+        if beside:
+            file = Path(home) / "copy.db"
+            copy = open_target(str(file), create=True, write=True)
+            ids = store.connection.execute("SELECT id FROM chat_sessions").fetchall()
+            copy_sessions(store, copy, [row[0] for row in ids])
+            copy.close()
+            stores["file"] = str(file)
+        store.close()
+        yield stores
 
 
 def main() -> int:
@@ -348,21 +500,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--beside", action="store_true")
     parser.add_argument("--record", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:
         asyncio.run(record(options.record, options.minutes * 60))
         return 0
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, filled(SESSIONS) as url:
-        os.environ["XDG_DATA_HOME"] = home
-        demo = open_database(make_demo(Path(home) / "demo.db", system_clock), write=False)
-        store = open_target(url, write=True)
-        fill(store, demo)
-        store.close()
-        demo.close()
-        return run(url, options.minutes, options.out)
+    with toured(beside=options.beside) as stores:
+        return run(stores, options.minutes, options.out)
 
 
 if __name__ == "__main__":
