@@ -62,7 +62,7 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
         elif argument == "--store" or argument.startswith("--store="):
             _, equals, value = argument.partition("=")
             if not equals and not waiting:
-                request.problem = "--store needs a path"
+                request.problem = "--store needs a path or a URL"
                 return request
             request.store = value if equals else waiting.pop(0)
         elif argument == "--":

@@ -46,11 +46,13 @@ class Family:
         members: The session first, then those below it, the ones that spent most first.
         whole: All of them together; an answer that several hold is counted once.
         cut: Whether there are more members than were counted.
+        counted: Whether all of its members were counted in the time that there was.
     """
 
     members: list[Member]
     whole: Figures
     cut: bool = False
+    counted: bool = True
 
     @property
     def own(self) -> Figures:
@@ -106,9 +108,10 @@ def family(
     with open_rollups(db, prices, seconds=seconds, sessions=set(members)) as stats:
         found = figures(db, stats, by="session", span=ALWAYS, query=parse("", now=0), zone=None,
                         sessions=set(members))  # fmt: skip
+        counted = stats.coverage.whole
     for group in found.groups:
         members[group.key].own = group.figures
     first = members.pop(session_id)
     rest = sorted(members.values(), key=lambda each: (
         -(each.own.cost_usd or 0.0), -each.own.total, each.session_id))
-    return Family([first, *rest], found.whole, len(rows) > MOST_MEMBERS)
+    return Family([first, *rest], found.whole, len(rows) > MOST_MEMBERS, counted)

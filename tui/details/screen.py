@@ -127,8 +127,8 @@ class DetailsScreen(StackedScreen):
             self._prompts = await self._store.read(details.system_prompts, digests)
             self._catalogue = await _read_catalogue(self._store, self._session_id)
             self.show_tab(stay=True)
-            self._family = await read_family(self.host, self._store, self._session_id)
-            if self._family is not None:
+            async for family in read_family(self.host, self._store, self._session_id):
+                self._family = family
                 self.show_tab(stay=True)
         except Exception as error:
             self.tell_unread("the session", error)

@@ -143,7 +143,6 @@ class Opener:
                 shown.context_size = context_size(as_dict(decode(text))) if text else 0
                 self._selected.again()
                 await self._placement.prefetch()
-            await self._show_family(reader)
         except Exception as error:
             problem = ProblemOccurred("The session could not be read whole", error)
             self._pane.post_message(problem)
@@ -151,6 +150,11 @@ class Opener:
                 self._unread = reader
                 return
         await self._follower.refresh_screen()
+        try:
+            await self._show_family(reader)
+        except Exception as error:
+            self._pane.post_message(
+                ProblemOccurred("What is below the session could not be counted", error))
 
     async def _show_family(self, reader: SessionReader) -> None:
         """Show what the session comes to with all below it, where anything is."""
@@ -160,8 +164,9 @@ class Opener:
         # Prices and counts are not read before a session has children.
         from tui.words.costs import family_words, read_family
 
-        found = await read_family(host_of(shown.view), reader.store, reader.row.id)
-        if found is not None and reader is shown.reader:
+        async for found in read_family(host_of(shown.view), reader.store, reader.row.id):
+            if reader is not shown.reader:
+                return
             shown.family = family_words(found)
             self._pane.update_headings()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from store.prices.loading import load_prices
@@ -22,6 +23,8 @@ MOST_SHOWN = 12
 """Members of a family that are listed; the rest is one line."""
 COUNTED_S = 0.3
 """Seconds in which members are counted that the file of statistics does not have yet."""
+AGAIN_S, MOST_TIMES = 2.0, 30
+"""Until they are counted again, and how often, where the time was too short."""
 
 
 def cost_words(figures: Figures) -> str:
@@ -45,8 +48,10 @@ def money_short(value: float) -> str:
     return money(value)
 
 
-async def read_family(host: Host, store: Store, session_id: str) -> Family | None:
-    """Return a session with all below it; None where nothing was begun from it.
+async def read_family(host: Host, store: Store, session_id: str) -> AsyncIterator[Family]:
+    """Yield a session with all below it, again until all of it is counted.
+
+    Nothing is yielded where nothing was begun from it.
 
     Args:
         host: Has the prices of the config.
@@ -54,17 +59,28 @@ async def read_family(host: Host, store: Store, session_id: str) -> Family | Non
         session_id: The session.
     """
     if not await store.read(has_children, session_id):
-        return None
+        return
     prices = await asyncio.to_thread(load_prices, host.settings.prices)
-    return await store.read(family, session_id, prices, seconds=COUNTED_S)
+    for _ in range(MOST_TIMES):
+        found = await store.read(family, session_id, prices, seconds=COUNTED_S)
+        if found is None:
+            return
+        yield found
+        if found.counted:
+            return
+        await asyncio.sleep(AGAIN_S)  # The file's keeper counts meanwhile.
 
 
 def family_words(family: Family) -> str:
-    """Return what a session comes to with all below it, ``$4.50 with 3 below it``."""
+    """Return what a session comes to with all below it, ``$4.50 with 3 below it``.
+
+    ``at least`` says that not all of them are counted yet.
+    """
     whole = family.whole
     amount = cost_words(whole) if whole.cost_usd is not None else f"{tokens(whole.total)} tokens"
+    least = "" if family.counted else "at least "
     more = "+" if family.cut else ""
-    return f"{amount} with {family.children:,}{more} below it"
+    return f"{least}{amount} with {family.children:,}{more} below it"
 
 
 def family_lines(family: Family, width: int) -> list[Line]:
@@ -76,6 +92,8 @@ def family_lines(family: Family, width: int) -> list[Line]:
     """
     whole = family.whole
     facts = [f"{tokens(whole.total)} tokens", cost_words(whole)]
+    if not family.counted:
+        facts.append("not yet all counted")
     lines = [heading("Family", facts, width)]
     for member in family.members[: MOST_SHOWN + 1]:
         runs: list[Run] = [(_share(family, member), "text"),

@@ -256,7 +256,7 @@ def _why_read_only(
     if reading:
         return f"{url} lets this role only read (default_transaction_read_only), so it is {READING}"
     if not tables.writable:
-        return f"the role of {url} may only read, so it is {READING}"
+        return f"your role may only read {url}, so it is {READING}"
     return None
 
 

@@ -12,6 +12,7 @@ from store.stats.families import family
 from store.stats.keeping import Counter
 from store.verbs.fork import fork
 from tests.store.talks import Talk
+from tui.words.costs import family_words
 
 PRICES = PriceTable([[Price(input=1.0, output=10.0, pattern="m")]])
 
@@ -37,6 +38,10 @@ def test_a_family_is_the_session_and_all_below_it(talk: Talk) -> None:
     assert (found.whole.total, found.own.total, found.children) == (910_000, 600_000, 3)
     assert found.members[3].own.copies == 1
     assert family(talk.db, below, PRICES) is None
+    # Without time, less than all is counted, and that is said.
+    hurried = family(talk.db, first, PRICES, seconds=-1)
+    assert hurried is not None and not hurried.counted and hurried.children == 3
+    assert family_words(hurried).startswith("at least ") and found.counted
     # The same from the file of statistics.
     counter = Counter(talk.db.path)
     while counter.step() or not counter.idle:
