@@ -499,6 +499,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         """Show the newest toasts in place of those that are shown."""
         if self._toasts_shown == self._toasts:
             return
+        self._remove_empty_holders()
         now, shown = time.monotonic(), self._toasts_shown
         self._toasts_shown = list(self._toasts)
         if self._toasts[: len(shown)] != shown:
@@ -510,6 +511,13 @@ class BackscrollApp(CommandOwner, CommandApp):
                     toast.words, title=toast.title, severity=toast.severity,
                     timeout=toast.until - now, markup=False,
                 )
+
+    def _remove_empty_holders(self) -> None:
+        """Remove what held toasts that were cleared, which Textual leaves on their screens."""
+        for screen in self.screen_stack:
+            for holder in screen.query("ToastHolder"):
+                if not holder.children:
+                    holder.remove()
 
     def close_toasts(self) -> bool:
         """Close the toasts; return whether there were any."""

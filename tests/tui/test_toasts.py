@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from tests.tui.stores import browser, put, settled, some
 from tests.tui.verbs_app import drawn
+from tui.app import MOST_TOASTS
 from tui.kit.text import cells, fit_middle
 
 
@@ -34,6 +35,24 @@ async def test_two_are_shown_at_most_and_escape_closes_them(tmp_path: Path) -> N
         assert not len(app._notifications) and app.main.panes.focused == "transcript"
         await pilot.press("escape")
         assert app.main.sessions.view.has_focus
+
+
+async def test_nothing_is_left_of_those_that_went(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await settled(app, pilot)
+        for number in range(12):
+            if number == 6:
+                await pilot.press("T")
+                await settled(app, pilot)
+            app.notify(str(number))
+            await pilot.pause()
+        assert len(app.main.query("ToastHolder")) <= MOST_TOASTS
+        app.close_toasts()
+        for words in ("last", "of all"):
+            app.notify(words)
+            await settled(app, pilot)
+        assert len(app.screen.query("Toast")) == len(app.screen.query("ToastHolder")) == 2
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
