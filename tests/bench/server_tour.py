@@ -452,6 +452,10 @@ def run(stores: dict[str, str], minutes: float, out: Path | None) -> int:
             for each in runs if rounds % _BESIDE == 0 else runs[:1]:
                 each.round()
             rounds += 1
+            if out is not None:
+                lines = [line for each in runs
+                         for line in (each.name, *told(each.tour.spent, started, time.monotonic()))]
+                (out / "table.txt").write_text("\n".join(lines))
     finally:
         for each in runs:
             logged += each.close()

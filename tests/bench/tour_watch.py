@@ -15,8 +15,9 @@ from store.engine.opening import open_target
 
 _EVERY_S = 0.25
 _SERVER = """
-SELECT count(*), coalesce(max(extract(epoch FROM clock_timestamp() - xact_start) * 1000)
-        FILTER (WHERE state LIKE 'idle in transaction%'), 0)
+SELECT count(*), coalesce(max(extract(epoch FROM clock_timestamp() - state_change) * 1000)
+        FILTER (WHERE state LIKE 'idle in transaction%'), 0),
+    (array_agg(query ORDER BY state_change) FILTER (WHERE state LIKE 'idle in transaction%'))[1]
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
@@ -38,6 +39,7 @@ class Held(NamedTuple):
         files: That it had open.
         connections: Of all programs to the database, without ours.
         idle_ms: How long one of them was idle in a transaction at most, whenever it was looked.
+        idle_after: The statement before that.
     """
 
     memory_mb: float
@@ -46,12 +48,13 @@ class Held(NamedTuple):
     files: int
     connections: int
     idle_ms: float
+    idle_after: str
 
     def __str__(self) -> str:
         """Say it in a line."""
         return (f"{self.memory_mb:.0f} MB (helpers {self.helpers_mb:.0f}), {self.threads} threads,"
                 f" {self.files} open files, {self.connections} connections, idle in a transaction"
-                f" {self.idle_ms:.0f} ms at most")  # fmt: skip
+                f" {self.idle_ms:.0f} ms at most {self.idle_after[:200]!r}")  # fmt: skip
 
 
 class Watch:
@@ -66,7 +69,7 @@ class Watch:
         """
         self._process, self._store = process, store
         self._ended = threading.Event()
-        self._connections, self._idle_ms = 0, 0.0
+        self._connections, self._idle_ms, self._idle_after = 0, 0.0, ""
         self._looking = threading.Thread(target=self._look)
 
     def __enter__(self) -> Self:
@@ -85,8 +88,9 @@ class Watch:
     def _look(self) -> None:
         server = open_target(self._store, write=False)
         while not self._ended.wait(_EVERY_S):
-            ((self._connections, idle),) = server.connection.execute(_SERVER).fetchall()
-            self._idle_ms = max(self._idle_ms, float(idle))
+            ((self._connections, idle, after),) = server.connection.execute(_SERVER).fetchall()
+            if idle > self._idle_ms:
+                self._idle_ms, self._idle_after = float(idle), " ".join(after.split())
         server.close()
 
     def held(self) -> Held:
@@ -94,7 +98,7 @@ class Watch:
         process = Path(f"/proc/{self._process}")
         return Held(_memory_mb(self._process), sum(map(_memory_mb, _children(self._process))),
                     len(list((process / "task").iterdir())), len(list((process / "fd").iterdir())),
-                    self._connections, self._idle_ms)  # fmt: skip
+                    self._connections, self._idle_ms, self._idle_after)  # fmt: skip
 
 
 def _memory_mb(process: int) -> float:
