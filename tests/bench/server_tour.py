@@ -129,8 +129,8 @@ class Screen:
         return self.shown()
 
     def close(self) -> None:
-        """End it."""
-        self._tmux("kill-server")
+        """End it, where it has not ended."""
+        subprocess.run(["tmux", "-L", self._name, "kill-server"], check=False, capture_output=True)
 
 
 async def record(url: str, seconds: float) -> None:
@@ -419,13 +419,16 @@ class Run:
         self.tour.round()
         if time.monotonic() > self._watched + _WATCHED_S:
             self._watched = time.monotonic()
-            self.held.append(self._watch.held())
-            print(f"{time.strftime('%H:%M:%S')} {self.name}: {self.held[-1]}", flush=True)
+            self.look()
+
+    def look(self) -> None:
+        """Note what is held now."""
+        self.held.append(self._watch.held())
+        print(f"{time.strftime('%H:%M:%S')} {self.name}: {self.held[-1]}", flush=True)
 
     def close(self) -> str:
         """End both; return what the browser wrote to its log."""
         try:
-            self.held.append(self._watch.held())
             return "".join(file.read_text() for file in self._state.rglob("*.log"))
         finally:
             self._open.close()
@@ -456,6 +459,10 @@ def run(stores: dict[str, str], minutes: float, out: Path | None) -> int:
                 lines = [line for each in runs
                          for line in (each.name, *told(each.tour.spent, started, time.monotonic()))]
                 (out / "table.txt").write_text("\n".join(lines))
+        for each in runs:
+            each.look()
+    except subprocess.CalledProcessError as error:
+        logged += f"a browser has ended: {error}"
     finally:
         for each in runs:
             logged += each.close()
