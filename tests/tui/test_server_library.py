@@ -70,6 +70,10 @@ async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) 
         assert line(app, BottomLine).startswith(" read only  ")
         assert "archive" not in line(app, BottomLine)
         assert "may only read" in str(app.library.no_change)
+        # That the server answers for the first time is no change.
+        await shown(lambda: app.main.watcher.poller.version() > 0)
+        await shown(app.main.watcher.shows_all)
+        assert app.main.counter.moved_at == 0
 
 
 def test_an_older_store_is_migrated_and_that_is_said(

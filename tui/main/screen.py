@@ -320,7 +320,8 @@ class MainScreen(CommandPane, Screen[None]):
             await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)
         await report_undone_rewind(self.host, moved)
-        self.counter.moved_at = self.library.clock()
+        if moved:  # A server's first answer is no change.
+            self.counter.moved_at = self.library.clock()
         self.counter.count_soon()
         above = self.app.screen
         if above is not self and isinstance(above, FollowsStore):
