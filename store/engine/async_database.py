@@ -11,9 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
+from store.engine.beginning import Done, begin
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database, Form, in_transaction, open_database
-from store.engine.transactions import for_user
+from store.engine.transactions import OfSession, for_user
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
 from store.system.clock import Clock, system_clock
@@ -163,6 +164,34 @@ class AsyncDatabase:
                 if last or not getattr(error, "nothing_done", False):
                     raise for_user(error, self.path, writing=True) from error
         raise AssertionError("the loop returns or raises")
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether ``begin`` has a connection to write on; ``write`` opens one."""
+        writer = self._writer
+        return (writer is not None and not writer.closed and not self._closed
+                and self._read_only is None and not self._changing.locked()
+                and not writer.database.read_only)
+
+    def begin(self, change: OfSession, done: Done) -> None:
+        """Begin what ``write`` does, and return without waiting.
+
+        Args:
+            change: The function.
+            done: Called in the running loop when it has ended, with the error that ``write``
+                would raise. Where a file was replaced or a connection was lost, ``write`` may still
+                go well, as it opens the store again.
+        """
+        assert self._writer is not None
+
+        def ended(error: BaseException | None) -> None:
+            if isinstance(error, sqlite3.Error):
+                cause, error = error, for_user(error, self.path, writing=True)
+                if error is not cause:
+                    error.__cause__ = cause
+            done(error)
+
+        begin(self._writer, change, ended)
 
     def _refuse_closed(self) -> None:
         if self._closed:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import aiosqlite
 
 from store.engine.database import Database, open_database
+from store.engine.following import Followed, Following
 from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from store.engine.server.sent import Sent
 
 T = TypeVar("T")
 
@@ -32,6 +37,7 @@ class ConnectionThread:
         self._path, self._write = path, write
         self._opened: Database | None = None
         self._closing: asyncio.Future[None] | None = None
+        self._following: Following | None = None
         self._connection = _daemonic(self._connect)
 
     def _connect(self) -> sqlite3.Connection:
@@ -78,9 +84,31 @@ class ConnectionThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function on the thread, after those already queued, and return its result."""
+        self._leave_to_thread()
+        done: Any = await self._connection.execute_fetchall(self._for_loop(work))
+        # Taken out: the thread holds on to the list until its next work.
+        return cast(T, done.pop())
+
+    def post(
+        self, work: Callable[[], object], done: Callable[[BaseException | None], object]
+    ) -> None:
+        """Run a function on the thread, after those already queued; return without waiting.
+
+        Args:
+            work: The function.
+            done: Called in the running loop once it has ended, with its error.
+        """
+        self._leave_to_thread()
+        # Up to where it waits, which is after it has queued the function.
+        waited: asyncio.Future[Any] = next(
+            self._connection.execute_fetchall(self._for_loop(work)).__await__())
+        waited.add_done_callback(lambda ended: done(ended.exception()))
+
+    def _for_loop(self, work: Callable[[], object]) -> str:
+        """Return what aiosqlite takes for its SQL: a function that works for the running loop."""
         loop = asyncio.get_running_loop()
 
-        def work_for_loop() -> T:
+        def work_for_loop() -> object:
             try:
                 return work()
             finally:
@@ -89,9 +117,35 @@ class ConnectionThread:
                 self._loops.remove(loop)
 
         self._loops.append(loop)
-        done: Any = await self._connection.execute_fetchall(cast(str, work_for_loop))
-        # Taken out: the thread holds on to the list until its next work.
-        return cast(T, done.pop())
+        return cast(str, work_for_loop)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is queued, runs, or is waited for."""
+        return not self._loops and (self._following is None or self._following.followed is None)
+
+    def follow(self, sent: Sent, done: Callable[[Sent], object]) -> None:
+        """Wait in the running loop for a statement that was sent on this thread's connection.
+
+        Args:
+            sent: The statement; the thread was idle.
+            done: Called in the running loop once it is answered.
+        """
+        loop = asyncio.get_running_loop()
+        following = self._following
+        if following is None or following.loop is not loop:
+            self._leave_to_thread()
+            following = self._following = Following(loop, self._leave_to_thread)
+        following.follow(sent, done)
+
+    def _leave_to_thread(self) -> None:
+        """Have the thread wait for what a loop waits for, before it does anything else."""
+        following, self._following = self._following, None
+        if following is None:
+            return
+        followed = following.stop()
+        if followed is not None:
+            self.post(followed.sent.wait, partial(_answered, following.loop, followed))
 
     def _abandon(self) -> None:
         """Close the connection on its thread, and never return."""
@@ -106,6 +160,7 @@ class ConnectionThread:
 
     async def close(self) -> None:
         """Close the connection and end the thread, after the queued functions."""
+        self._leave_to_thread()
         if self.closed:
             return
         self._closed = True
@@ -114,6 +169,21 @@ class ConnectionThread:
         finally:
             if self._opened is not None:
                 self._opened.close()
+
+
+def _answered(
+    loop: asyncio.AbstractEventLoop, followed: Followed, error: BaseException | None
+) -> None:
+    """Give an answer that a thread has waited for to the loop that wanted it, if that still runs.
+
+    Args:
+        loop: The loop.
+        followed: The statement.
+        error: What waiting ended with.
+    """
+    followed.sent.error = followed.sent.error or error
+    if not loop.is_closed():
+        followed.done(followed.sent)
 
 
 class _Functions:

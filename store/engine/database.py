@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from store.engine.dialect import Dialect
     from store.engine.server.connection import ServerConnection
     from store.engine.server_url import ServerUrl
+    from store.engine.transactions import Asking
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -205,10 +206,25 @@ def in_transaction(
         raise Refused(database.read_only)
     if database.server is not None:
         at_once = getattr(change, "at_once", None)
-        if at_once is not None and at_once(database):
+        if at_once is not None and _is_written(database, at_once(database)):
             return None  # type: ignore[return-value]
     with transaction(database.connection, begin=_beginning(database, change)):
         return change(database, *args, **kwargs)
+
+
+def _is_written(database: Database, asking: Asking) -> bool:
+    """Return whether a change is written by the statement that it consists of."""
+    try:
+        statement, values = next(asking)
+        try:
+            row = database.connection.execute(statement, values).fetchone()
+        except sqlite3.Error as error:
+            asking.throw(error)
+        else:
+            asking.send(row)
+    except StopIteration as end:
+        return bool(end.value)
+    raise AssertionError("it asks once")
 
 
 def _beginning(

@@ -18,13 +18,15 @@ from store.system.paths import resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
-    from typing import Any, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     from store.engine.connection import Connection
     from store.engine.database import Database
 
     F = TypeVar("F", bound=Callable[..., Any])
+    Asking: TypeAlias = Generator[tuple[str, dict[str, object]], Any, bool]
 
 POLL_S = 0.1
 """Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
@@ -51,7 +53,7 @@ class OfSession:
 
     def __init__(
         self, session_id: str, change: Callable[[Database], Any],
-        at_once: Callable[[Database], bool] | None = None,
+        at_once: Callable[[Database], Asking] | None = None,
     ) -> None:
         """Name the session.
 
@@ -59,7 +61,8 @@ class OfSession:
             session_id: The session.
             change: Takes the store, in a transaction.
             at_once: On a server, tried before: does the same in one statement, outside of a
-                transaction, and returns whether it could.
+                transaction. It yields the statement with its values, is sent the row that it
+                finds, and returns whether the change is written.
         """
         self.session_id, self._change, self.at_once = session_id, change, at_once
 

@@ -12,13 +12,17 @@ from __future__ import annotations
 import sqlite3
 import time
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from store.engine.database import Database
 from store.engine.server.connection import TRY_LOCKS, lock_number
 from store.engine.transactions import is_lost
 from store.recorder import claims
 from store.recorder.batch import Batch, PartWrite, Reserved
-from store.recorder.writing import RESERVE, trim_now_and_then
+from store.recorder.writing import RESERVE, is_trimmed_at
+
+if TYPE_CHECKING:
+    from store.engine.transactions import Asking
 
 _MOST_PARTS = 4
 _KEPT_S = 1.0
@@ -46,8 +50,8 @@ _LOG = (
 )
 
 
-def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
-    """Write a batch by one statement; return whether it is written.
+def write_at_once(db: Database, batch: Batch, holder: str) -> Asking:
+    """Write a batch by one statement; see ``OfSession``.
 
     Args:
         db: A writing connection to a server, outside of a transaction.
@@ -58,7 +62,7 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
     reserved, parts = batch.reserved, batch.parts
     if reserved is None or time.monotonic() - reserved.since > _KEPT_S:
         return False
-    if batch.session or batch.message or batch.removed:
+    if batch.session or batch.message or batch.removed or is_trimmed_at(reserved.number):
         return False
     if not 0 < len(parts) <= _MOST_PARTS or any(part.data_json is None for part in parts):
         return False
@@ -74,21 +78,18 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> bool:
     for number, part in enumerate(parts):
         values |= _values(part, number)
     sql = _statement(tuple(part.new or part.moved for part in parts), is_pooled)
-    batch.is_sent = True
     try:
-        written, following = db.connection.execute(sql, values).fetchone()
+        written, following = yield sql, values
     except sqlite3.Error as error:
         batch.is_sent = is_lost(error)
         if isinstance(error, sqlite3.IntegrityError):
             # A transaction says what is missing; or the number was used, by a restored server.
             return False
         raise
-    batch.is_sent = False
     if written != len(parts) + 1:
         return False
     if following is not None:
         batch.following = Reserved(following, reserved.sequence, time.monotonic())
-    trim_now_and_then(db, reserved.number)
     return True
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.transactions import OfSession
+
+if TYPE_CHECKING:
+    from store.engine.transactions import Asking
 
 T = TypeVar("T")
 
@@ -30,7 +33,7 @@ class Operation:
 
 def change_of(
     session_id: str, work: Callable[[Database], Any],
-    at_once: Callable[[Database], bool] | None = None,
+    at_once: Callable[[Database], Asking] | None = None,
 ) -> Operation:
     """Return an operation that changes rows of one session alone.
 

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from store.engine.async_database import AsyncDatabase
+from store.engine.transactions import is_lost
 from store.errors import BackscrollError, Invalid, Refused
 from store.queries import sessions
 from store.recorder.backoff import AGAIN, Backoff
@@ -24,7 +25,7 @@ from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Procedure
-from store.recorder.recording import Recording, delta_size, user_message
+from store.recorder.recording import Recording, Saving, delta_size, user_message
 from store.system.paths import real_path
 
 T = TypeVar("T")
@@ -69,7 +70,9 @@ class Recorder:
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        self._saving: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
+        self._saving: Saving | None = None
+        self._waiters: list[asyncio.Future[BaseException | None]] = []
         self._in_background = False
         self._backoff = Backoff()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -292,7 +295,8 @@ class Recorder:
         else:
             await self._alone(lambda: self._receive(chunk, size))
         if now and not self._backoff.tries:
-            await self._alone(self._save_or_wait)
+            if not self._begin_save() or not await self._is_saved():
+                await self._alone(self._save_or_wait)
         elif self._timer is None:
             if recording.waiting:
                 self._start_timer()
@@ -376,7 +380,8 @@ class Recorder:
 
     async def flush(self) -> None:
         """Save what waits, whatever the policy says."""
-        await self._alone(lambda: self._save_now(self._recording.save(exact=True)))
+        if not self._begin_save(exact=True) or not await self._is_saved(or_refuse=True):
+            await self._alone(lambda: self._save_now(self._recording.save(exact=True)))
 
     async def finish(self) -> None:
         """Save what waits and end the message; the next chunk begins another stream."""
@@ -404,6 +409,70 @@ class Recorder:
         await self.close()
 
     # -- saving
+
+    def _begin_save(self, *, exact: bool = False) -> bool:
+        """Begin to save what waits where nobody else saves, with no task and no lock.
+
+        Args:
+            exact: As for ``Recording.save``.
+
+        Returns:
+            False where nothing was begun, and the usual way has to.
+        """
+        if (self._saving or self._closed or self._backoff.tries or self._lock.locked()
+                or not self._store.can_begin):
+            return False
+        saving = self._saving = self._recording.begin_save(exact=exact)
+        if saving is None:
+            return False
+        self._stop_timer()
+        self._store.begin(saving.change, self._save_ended)
+        return True
+
+    def _save_ended(self, error: BaseException | None) -> None:
+        saving, self._saving = self._saving, None
+        assert saving is not None
+        waiters = [waiter for waiter in self._waiters if not waiter.done()]
+        self._waiters = []
+        if error is None:
+            self._recording.saved(saving)
+        else:
+            self._recording.not_saved(saving, error)
+            if isinstance(error, Refused) and not is_lost(error):
+                self._try_again(error, saving.waiting)
+            else:
+                self._recording.waiting += saving.waiting or 1
+                if self._timer is None:
+                    self._start_timer()
+                if not waiters:
+                    self._save_behind()
+        for waiter in waiters:
+            waiter.set_result(error)
+
+    async def _save_end(self) -> BaseException | None:
+        """Wait for the end of the save that was begun; return its error."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        error: BaseException | None = await waiter
+        return error
+
+    async def _is_saved(self, *, or_refuse: bool = False) -> bool:
+        """Wait for the end of the save that was begun.
+
+        Args:
+            or_refuse: Whether to raise what it was refused for, which is tried again later.
+
+        Returns:
+            False where it has to be tried again now.
+
+        Raises:
+            Refused: Another program holds the store.
+        """
+        error = await self._save_end()
+        refused = isinstance(error, Refused) and not is_lost(error)
+        if error is not None and refused and or_refuse:
+            raise error
+        return error is None or refused
 
     async def _save_or_wait(self) -> None:
         if self._is_put_off:
@@ -474,10 +543,17 @@ class Recorder:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._saving = asyncio.create_task(self._save_in_background())
+        if self._recording.waiting and not self._begin_save():
+            self._save_behind()
+
+    def _save_behind(self) -> None:
+        """Save what waits after what has begun."""
+        self._background = asyncio.create_task(self._save_in_background())
 
     async def _save_in_background(self) -> None:
         async with self._lock:
+            if self._saving is not None:
+                await self._save_end()
             if not self._recording.waiting or self._is_put_off:
                 return
             self._in_background = True
@@ -496,6 +572,8 @@ class Recorder:
         """
         async def locked() -> T:
             async with self._lock:
+                if self._saving is not None:
+                    await self._save_end()
                 return await work()
 
         doing = locked()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from store.activity.judgement import activity_of, stored_activity
 from store.engine.database import Database
-from store.engine.transactions import is_lost
+from store.engine.transactions import OfSession, is_lost
 from store.errors import Invalid, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
@@ -33,6 +33,9 @@ from store.recorder.session_state import SessionState
 from store.rows import SessionRow
 from store.system.clock import Clock, system_clock
 
+if TYPE_CHECKING:
+    from store.engine.transactions import Asking
+
 TITLE_LENGTH = 80
 _TOUCHES = frozenset(("finish-step", "finish", "abort", "error"))
 _DELTAS = {"text-delta": "delta", "reasoning-delta": "delta", "tool-input-delta": "inputTextDelta"}
@@ -40,6 +43,20 @@ _SMALL = 256
 _BY_CALL = frozenset((
     "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request",
 ))
+
+
+class Saving(NamedTuple):
+    """A batch that is being written.
+
+    Attributes:
+        change: Writes it.
+        waiting: How many bytes waited.
+    """
+
+    message: RecordedMessage
+    batch: Batch
+    change: OfSession
+    waiting: int
 
 
 class Recording:
@@ -602,29 +619,66 @@ class Recording:
             exact: Parse a long tool input that still streams, however lately that was done.
         """
         yield from self._settle()
-        message = message or self.message
-        batch = self.take_batch(message, title=title, exact=exact)
-        if message is None or batch is None:
+        saving = self._saving(message or self.message, title=title, exact=exact)
+        if saving is None:
             return
         try:
-            yield change_of(self.session_id, self._write(batch), self._at_once(batch))
+            yield Operation(saving.change, writes=True)
         except BaseException as error:
-            if not (batch.is_sent or batch.logged) or not is_lost(error):
-                self.put_back(message, batch)
+            self.not_saved(saving, error)
+            if self._unsure is None:
                 raise
-            # The server may have committed it before the connection was lost.
-            self._unsure = message, batch
             if (yield from self._settle()):
                 return
-            if not batch.is_sent:
+            if not saving.batch.is_sent:
                 raise
             # The connection was lost before, which only its next use has shown.
             yield from self.save(message, title=title, exact=exact)
             return
-        self._reserved = batch.following
-        message.written(batch.parts)
+        self.saved(saving)
 
-    def _at_once(self, batch: Batch) -> Callable[[Database], bool] | None:
+    def begin_save(self, *, exact: bool = False) -> Saving | None:
+        """Return what waits, to be written by the caller; None where ``save`` has to.
+
+        ``saved`` or ``not_saved`` must follow.
+
+        Args:
+            exact: As for ``save``.
+        """
+        return None if self._unsure is not None else self._saving(self.message, exact=exact)
+
+    def _saving(
+        self, message: RecordedMessage | None, *, title: str | None = None, exact: bool = False
+    ) -> Saving | None:
+        waiting = self.waiting
+        batch = self.take_batch(message, title=title, exact=exact)
+        if message is None or batch is None:
+            return None
+        change = OfSession(self.session_id, self._write(batch), self._at_once(batch))
+        return Saving(message, batch, change, waiting)
+
+    def saved(self, saving: Saving) -> None:
+        """Note that a batch is written."""
+        self._reserved = saving.batch.following
+        saving.message.written(saving.batch.parts)
+
+    def not_saved(self, saving: Saving, error: BaseException) -> None:
+        """Note that writing a batch ended with an error: all of it waits again.
+
+        Where the connection to a server was lost, which may have committed it before, the next
+        ``save`` finds that out first.
+
+        Args:
+            saving: The batch.
+            error: The error.
+        """
+        batch = saving.batch
+        if (batch.is_sent or batch.logged) and is_lost(error):
+            self._unsure = saving.message, batch
+        else:
+            self.put_back(saving.message, batch)
+
+    def _at_once(self, batch: Batch) -> Callable[[Database], Asking] | None:
         """Return what writes a batch by one statement, where the last one has reserved a number."""
         batch.reserved, self._reserved = self._reserved, None
         if batch.reserved is None:

@@ -296,6 +296,11 @@ def log_change(db: Database, session_id: str, message_id: str | None, at: int) -
     trim_now_and_then(db, seq)
 
 
+def is_trimmed_at(newest: int) -> bool:
+    """Return whether old rows of the change log are deleted with a row of this number."""
+    return newest % _TRIM_EVERY == 0
+
+
 def trim_now_and_then(db: Database, newest: int) -> None:
     """Now and then, delete all but the newest rows of the change log.
 
@@ -303,7 +308,7 @@ def trim_now_and_then(db: Database, newest: int) -> None:
         db: The store.
         newest: The number of the row that was just added.
     """
-    if newest % _TRIM_EVERY == 0:
+    if is_trimmed_at(newest):
         db.connection.execute("DELETE FROM changes WHERE seq <= ?", (newest - CHANGES_KEPT,))
 
 

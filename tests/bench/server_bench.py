@@ -59,12 +59,18 @@ def noted() -> Iterator[list[Asked]]:
     """Keep the statements that all connections of the process send."""
     found: list[Asked] = []
     execute, many = ServerConnection.execute, ServerConnection.executemany
-    script = ServerConnection.script
+    script, send = ServerConnection.script, ServerConnection.send
 
     def note(self: ServerConnection, sql: str, given: Parameters = (), /) -> Any:
         if not sql.startswith(_CONTROL):
             found.append(Asked("execute", sql, given))
         return execute(self, sql, given)
+
+    def note_sent(self: ServerConnection, sql: str, given: Parameters, /) -> Any:
+        sent = send(self, sql, given)
+        if sent is not None:
+            found.append(Asked("execute", sql, given))
+        return sent
 
     def note_script(self: ServerConnection, sql: str, *, patient: bool = False) -> None:
         found.append(Asked("script", sql, ()))
@@ -76,6 +82,7 @@ def noted() -> Iterator[list[Asked]]:
         return many(self, sql, given)
 
     with (patch.object(ServerConnection, "execute", note),
+          patch.object(ServerConnection, "send", note_sent),
           patch.object(ServerConnection, "script", note_script),
           patch.object(ServerConnection, "executemany", note_many)):
         yield found

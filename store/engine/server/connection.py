@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from store.engine.connection import Parameters
 from store.engine.dialect import SQLITE, Dialect
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.login import Login, login_of
+from store.engine.server.sent import Sent
 from store.engine.server.statements import Turned, turned
 from store.engine.server.waiting import AnswerLoop
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
@@ -250,11 +251,30 @@ class ServerConnection:
         except ServerError as error:
             if not error.is_stale:
                 raise
-            self._forget_prepared()
             if self.in_transaction:
                 raise
             statement = self._prepared(sql)
             records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
+        return self._cursor(statement, records)
+
+    def send(self, sql: str, parameters: Parameters, /) -> Sent | None:
+        """Send a statement without waiting for its answer; None where ``execute`` has to.
+
+        It is for an event loop that waits for the answer itself. Until it is there, nothing else
+        may be done with the connection.
+
+        Raises:
+            sqlite3.Error: It cannot be sent.
+        """
+        statement = self._statements.get(sql)
+        if statement is None or self._was_broken_off or not self._loop.may_be_left:
+            return None
+        self._statements.move_to_end(sql)
+        return Sent(
+            self._loop, statement.prepared.fetch(*statement.values(parameters)),
+            partial(self._cursor, statement), self._failure, ANSWER_S)
+
+    def _cursor(self, statement: _Statement, records: list[Any]) -> ServerCursor:
         # Rows of the driver have names too, but are no tuples: they are not equal to one.
         rows = list(map(tuple, records))
         if self.text_factory is not str:
@@ -410,10 +430,6 @@ class ServerConnection:
             return self.text_factory(value.encode())
         return self.text_factory(value) if isinstance(value, bytes) else value
 
-    def _forget_prepared(self) -> None:
-        """Prepare all statements anew: tables have changed, or somebody else forgot them."""
-        self._statements.clear()
-
     def _answer(
         self, question: Coroutine[Any, Any, T], *, as_task: bool = False, patient: bool = False
     ) -> T:
@@ -433,14 +449,21 @@ class ServerConnection:
             if as_task:
                 return self._run(_limited(question, limit_s))
             return self._stepped(question, limit_s)
-        except asyncio.CancelledError:
-            self._was_broken_off = True
-            raise interrupted() from None
-        except Exception as error:
-            self._was_broken_off = True
-            if is_lost(error):
-                self._driver.terminate()
-            raise mapped(error, self.url) from None
+        except (asyncio.CancelledError, Exception) as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Return the error of a statement that was broken off, or that the server refused."""
+        self._was_broken_off = True
+        if isinstance(error, asyncio.CancelledError):
+            return interrupted()
+        if is_lost(error):
+            self._driver.terminate()
+        found = mapped(error, self.url)
+        if getattr(found, "is_stale", False):
+            # Tables have changed, or somebody else forgot what was prepared.
+            self._statements.clear()
+        return found
 
     def _stepped(self, question: Coroutine[Any, Any, T], limit_s: float | None) -> T:
         """Return what the server answers to one statement, without a task of the loop.

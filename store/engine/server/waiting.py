@@ -78,6 +78,39 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             self.call_soon(self.stop)
             self.run_forever()
 
+    @property
+    def may_be_left(self) -> bool:
+        """Whether another loop may wait for the next answer, by ``take_what_came``."""
+        return (self._protocol is not None and self._left < _WAITS
+                and not self._transport.is_closing())
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether all of a statement has left; else the loop has to run."""
+        return not self._transport.get_write_buffer_size()
+
+    @property
+    def descriptor(self) -> int:
+        """The socket of the connection."""
+        return self._socket
+
+    def take_what_came(self, answer: asyncio.Future[Any]) -> bool:
+        """Give the driver what has come, without waiting; return False where ``wait`` has to go on.
+
+        Args:
+            answer: What is waited for.
+        """
+        try:
+            came = b"" if self._transport.is_closing() else os.read(self._socket, _AT_ONCE)
+        except BlockingIOError:
+            return True
+        except OSError:  # The transport finds it too.
+            return False
+        if came:
+            self._take(came, answer)
+            self._left += answer.done()
+        return bool(came)
+
     def _take(self, came: bytes, answer: asyncio.Future[Any]) -> None:
         """Give the driver what came; what it cannot read ends the connection.
 

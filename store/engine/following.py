@@ -1,0 +1,99 @@
+"""An event loop that waits for answers of a server, beside its other work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from store.engine.server.sent import Sent
+
+_QUIET_S = 1.0
+"""After about that long without an answer the thread waits for it, and knows how long it may."""
+
+
+class Followed(NamedTuple):
+    """A statement on its way.
+
+    Attributes:
+        done: Called once it is answered.
+        since: When it was sent, by the clock of the loop.
+    """
+
+    sent: Sent
+    done: Callable[[Sent], object]
+    since: float
+
+
+class Following:
+    """Reads the answers of one connection in a loop, one statement at a time.
+
+    The loop keeps watching the connection between two statements, as beginning and ending that
+    takes longer than a short answer.
+
+    Attributes:
+        loop: The loop.
+        followed: The statement that is waited for; None where there is none.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, leave: Callable[[], object]) -> None:
+        """Watch nothing yet.
+
+        Args:
+            loop: The running loop.
+            leave: Leaves the connection to its thread, which waits for the answer instead.
+        """
+        self.loop, self._leave = loop, leave
+        self.followed: Followed | None = None
+        self._watched: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def follow(self, sent: Sent, done: Callable[[Sent], object]) -> None:
+        """Wait for an answer.
+
+        Args:
+            sent: The statement.
+            done: Called once it is answered, never before this returns.
+        """
+        self.followed = Followed(sent, done, self.loop.time())
+        if sent.needs_thread:
+            self._leave()
+            return
+        if sent.is_answered:
+            self.loop.call_soon(self._take)
+            return
+        if self._watched is None:
+            self._watched = sent.descriptor
+            self.loop.add_reader(self._watched, self._take)
+        if self._timer is None:
+            self._timer = self.loop.call_later(_QUIET_S, self._look)
+
+    def _take(self) -> None:
+        followed = self.followed
+        if followed is None or not followed.sent.receive():
+            # Between two statements, the connection has ended.
+            self._leave()
+        elif followed.sent.is_answered:
+            self.followed = None
+            followed.done(followed.sent)
+
+    def _look(self) -> None:
+        self._timer = None
+        followed = self.followed
+        if followed is None:
+            return
+        if self.loop.time() - followed.since >= _QUIET_S:
+            self._leave()
+        else:
+            self._timer = self.loop.call_later(_QUIET_S, self._look)
+
+    def stop(self) -> Followed | None:
+        """Watch no more; return the statement that was waited for."""
+        followed, self.followed = self.followed, None
+        if not self.loop.is_closed():
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._watched is not None:
+                self.loop.remove_reader(self._watched)
+        return followed

@@ -1,0 +1,262 @@
+"""Saves that a recorder of a host begins without waiting, on a file and on a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store import Refused, Store
+from store.engine.opening import open_target
+from store.engine.server.connection import ServerConnection
+from store.engine.server.sent import Sent
+from store.recorder.policy import SavePolicy
+from store.recorder.recorder import Recorder
+from store.verbs.shelf import archive
+from tests.sources.postgres_server import Server as Cluster
+from tests.store.engines import new_server_store
+
+START = {"type": "text-start", "id": "t"}
+END = {"type": "text-end", "id": "t"}
+
+
+def delta(number: int) -> dict[str, Any]:
+    return {"type": "text-delta", "id": "t", "delta": f"word {number} "}
+
+
+def words(count: int) -> str:
+    return "".join(f"word {number} " for number in range(count))
+
+
+@pytest.fixture
+def url(postgres: Cluster) -> str:
+    return new_server_store(postgres)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Sent]]:
+    """The statements that loops sent themselves."""
+    found: list[Sent] = []
+    send = ServerConnection.send
+
+    def note(self: ServerConnection, sql: str, given: Any, /) -> Sent | None:
+        made = send(self, sql, given)
+        if made is not None:
+            found.append(made)
+        return made
+
+    monkeypatch.setattr(ServerConnection, "send", note)
+    yield found
+
+
+def break_connections(url: str) -> None:
+    """End all other connections to a database."""
+    other = open_target(url, write=True)
+    other.connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        " AND datname = current_database()").fetchall()
+    other.close()
+
+
+async def texts(store: Store, session: str) -> list[str]:
+    return [part["text"] for message in await store.messages(session)
+            for part in message["parts"]]
+
+
+async def changes(store: Store) -> int:
+    def count(db: Any) -> int:
+        return int(db.connection.execute("SELECT count(*) FROM changes").fetchone()[0])
+
+    return await store.read(count)
+
+
+async def test_a_usual_save_is_one_statement_of_the_loop(url: str, sent: list[Sent]) -> None:
+    async with await Store.open(url) as store, await Recorder.open(store) as recorder:
+        await recorder.feed(START)
+        for number in range(80):
+            await recorder.feed(delta(number))
+            await recorder.flush()
+        # Every so often a thread has its turn, to do what the connection left for later.
+        assert 70 <= len(sent) <= 80
+        assert await texts(store, recorder.session_id) == [words(80)]
+        written = await changes(store)
+        await recorder.feed(delta(80))
+        await recorder.flush()
+        assert await changes(store) == written + 1
+
+
+async def test_what_waits_is_saved_while_others_use_the_connection(url: str) -> None:
+    async with await Store.open(url) as store:
+        session = await store.create_session("mine")
+        async with await Recorder.open(store) as recorder:
+            await recorder.feed(START)
+            for number in range(30):
+                await recorder.feed(delta(number))
+                done = await asyncio.gather(
+                    recorder.flush(), store.rename(session, f"Title {number}"),
+                    recorder.feed(delta(-1)) if number == 29 else asyncio.sleep(0))
+                assert done[0] is None
+            await recorder.flush()
+            assert await texts(store, recorder.session_id) == [words(30) + "word -1 "]
+
+
+async def test_a_server_that_drops_the_connection_loses_nothing(url: str) -> None:
+    async with await Store.open(url) as store, await Recorder.open(store) as recorder:
+        await recorder.feed(START)
+        await recorder.flush()
+        written = await changes(store)
+        for number in range(6):
+            await recorder.feed(delta(number))
+            if number % 2:
+                await asyncio.to_thread(break_connections, url)
+            await recorder.flush()
+        assert await texts(store, recorder.session_id) == [words(6)]
+        assert await changes(store) >= written + 6
+
+
+async def test_an_answer_that_was_lost_is_not_written_twice(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await Store.open(url) as store, await Recorder.open(store) as recorder:
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        await recorder.flush()
+        written = await changes(store)
+        receive, lost = Sent.receive, list[Sent]()
+
+        def end(self: Sent) -> bool:
+            if not lost:
+                # The answer is there, but nobody reads it.
+                lost.append(self)
+                os.read(self.descriptor, 1 << 16)
+                break_connections(url)
+            return receive(self)
+
+        monkeypatch.setattr(Sent, "receive", end)
+        await recorder.feed(delta(1))
+        await recorder.flush()
+        assert len(lost) == 1
+        assert await texts(store, recorder.session_id) == [words(2)]
+        assert await changes(store) == written + 1
+
+
+async def test_who_holds_the_session_is_waited_for_by_the_thread(
+    url: str, sent: list[Sent]
+) -> None:
+    async with await Store.open(url) as store, await Recorder.open(store) as recorder:
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        await recorder.flush()
+        other = open_target(url, write=True)
+        other.connection.execute("BEGIN IMMEDIATE")
+        before = len(sent)
+        await recorder.feed(delta(1))
+        flushing = asyncio.create_task(recorder.flush())
+        async with asyncio.timeout(120):
+            while len(sent) == before or not sent[-1].is_answered:
+                await asyncio.sleep(0)
+        assert not flushing.done()
+        other.connection.execute("COMMIT")
+        other.close()
+        await flushing
+        assert await texts(store, recorder.session_id) == [words(2)]
+
+
+async def test_a_slow_answer_is_left_to_the_thread(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.engine.following._QUIET_S", 0.0)
+    waited: list[Sent] = []
+    wait, receive = Sent.wait, Sent.receive
+
+    def note(self: Sent) -> None:
+        waited.append(self)
+        wait(self)
+
+    monkeypatch.setattr(Sent, "wait", note)
+    monkeypatch.setattr(Sent, "receive", lambda self: self in waited and receive(self))
+    async with await Store.open(url) as store, await Recorder.open(store) as recorder:
+        await recorder.feed(START)
+        for number in range(4):
+            await recorder.feed(delta(number))
+            await recorder.flush()
+        assert waited
+        assert await texts(store, recorder.session_id) == [words(4)]
+
+
+def test_a_loop_that_ends_before_the_answer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores: list[tuple[Store, str]] = []
+
+    async def begin() -> None:
+        store = await Store.open(url)
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        stores.append((store, recorder.session_id))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        await recorder.flush()
+        await recorder.feed(delta(1))
+        await recorder.flush()
+        await recorder.feed(delta(2))
+        flushing = asyncio.create_task(recorder.flush())
+        await asyncio.sleep(0)
+        assert not flushing.done()
+
+    async def go_on() -> None:
+        store, session = stores[0]
+        await store.write(archive, [session], now=1)
+        assert (await texts(store, session))[0] in (words(2), words(3))
+        await store.close()
+
+    asyncio.run(begin())
+    asyncio.run(go_on())
+
+
+@pytest.mark.parametrize("ending", ["closed", "replaced"])
+async def test_a_file_that_is_no_longer_there(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[str] = []
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, problem=problems.append)
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        await recorder.flush()
+        if ending == "replaced":
+            async with store.none_open():
+                data = store.path.read_bytes()
+                store.path.rename(tmp_path / "old.db")
+                store.path.write_bytes(data)
+        else:
+            await store._writer.close()  # type: ignore[union-attr]
+        await recorder.feed(delta(1))
+        await recorder.flush()
+        assert await texts(store, recorder.session_id) == [words(2)]
+        await recorder.close()
+        assert not problems
+
+
+async def test_calls_during_a_save_come_after_it(tmp_path: Path) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store)
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        order: list[str] = []
+
+        async def call(name: str, work: Callable[[], Any]) -> None:
+            await work()
+            order.append(name)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(call("flush", recorder.flush))
+            tasks.create_task(call("feed", lambda: recorder.feed(delta(1))))
+            tasks.create_task(call("end", lambda: recorder.feed(END)))
+            tasks.create_task(call("finish", recorder.finish))
+            tasks.create_task(call("close", recorder.close))
+        assert order[-2:] == ["finish", "close"]
+        assert await texts(store, recorder.session_id) == [words(2)]
+        with pytest.raises(Refused, match="closed"):
+            await recorder.flush()
