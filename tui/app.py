@@ -73,8 +73,8 @@ MOST_UNCAUGHT = 20
 """The app ends after this many errors that nothing caught."""
 
 
-FILLED_AFTER_S = 0.5
-"""The inspector has its part so long after the transcript has its session."""
+FILLED_AFTER_S = 2.0
+"""So long after the transcript has its session the inspector has its part, also under load."""
 MOST_TOASTS = 2
 MOST_PATH = 48
 _LONG_PATH = rf"(?<!\S)(?:~|/)\S{{{MOST_PATH},}}"  # Compiled when a toast is shown.

@@ -171,9 +171,11 @@ def _run(
     if begun is None:
         terminal.close()
     terminal.watch.start()
+    from tui.start.frame_rate import set_frame_rate
     from tui.start.lighter import import_asyncio
 
     import_asyncio()
+    set_frame_rate()
     from store.config import Settings
     from tui.app import BackscrollApp
 

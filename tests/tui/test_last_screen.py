@@ -244,11 +244,27 @@ def run_once(path: Path, size: tuple[int, int]) -> None:
         assert terminal.exit_code() == 0
 
 
+PATIENT = """
+import sys
+from tui.start import frame_rate
+set_it = frame_rate.set_frame_rate
+def patient():
+    set_it()
+    import tui.app, tui.terminal.driver
+    tui.app.FILLED_AFTER_S = tui.terminal.driver.HELD_S = 1_000.0
+frame_rate.set_frame_rate = patient
+from tui.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The program, whose picture stays until the same is drawn, however long a busy machine takes."""
+
+
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
 def test_the_first_frame_is_the_whole_screen(tmp_path: Path, size: tuple[int, int]) -> None:
     path = put(tmp_path / "s.db", some(30))
     run_once(path, size)
-    with on_a_terminal(runs("--store", str(path)), environment(), size) as terminal:
+    command = [sys.executable, "-c", PATIENT, "--store", str(path)]
+    with on_a_terminal(command, environment(), size) as terminal:
         received = terminal.wait_for(FRAME_END.encode())
         first = screen_of(received, size)
         assert "Session 2" in "\n".join(first) and " keys" in first[-1]
