@@ -13,9 +13,9 @@ nothing. A line that equals an earlier one is a repeat where
 
 Of a run of lines that equals an earlier run, all are repeats where one of them is, so that lines
 without id and time go with their neighbours. Where none of them has an id or time that tells, the
-run is a repeat where a model says enough in it that is not said twice by chance, or where it is
-the file from its first line on. A model that waits says the same beside the same call again and
-again: what it says beside calls counts where it makes two that differ.
+run is a repeat where it is the file from its first line on, or where a person asks in it and a
+model answers with more than is said twice by chance. Less may be said again: a model that waits
+makes the same call again and again, and a person tries again what failed.
 
 A copy may go on between other lines, as where two are mixed: a line that equals the one after the
 copy's last is a repeat where it has an id or time. Where the copy begins with the file's header,
@@ -66,13 +66,20 @@ _FARTHEST = 512
 _EARLIEST_MS = 946_684_800_000
 """What is before the year 2000 is no time."""
 _NO_CHANCE = 20
-"""Characters of answers that are not the same twice by chance."""
+"""Characters of answers that are not the same twice by chance, in a run that tells more."""
+_LONG = 200
+"""Characters of an answer that is not the same twice by chance."""
 _SPEAKERS = frozenset({"assistant", "model", "ai", "assistantmessage"})
+_PERSONS = frozenset({"user", "human", "usermessage", "prompt"})
 _NO_WORDS = frozenset({"role", "type", "kind", "id", "name", "input", "arguments", "tool_calls"})
 """Keys of what a model does not say in words: it makes the same call again."""
 
 _CALL = re.compile(rb'"(?:tool_?calls?|tool[_-]use|tool_?requests?|function_?call)"', re.I)
 """Is in a line with a call."""
+_RESULT = re.compile(
+    rb'"(?:tool_?(?:result|response|use_?id|call_?id)s?|function_?response)"', re.I
+)  # fmt: skip
+"""Is in a line with a call's result, which some programs write as a person's."""
 _SAID = frozenset({"text", "content", "message", "parts", "input", "output", "k"})
 _OF_TALK = re.compile(
     "user|human|prompt|assistant|model|agent|tool|message|text|input|output|response|queue", re.I
@@ -121,6 +128,9 @@ class Repeats:
         self._held: list[Record] = []
         self._given = self._words = 0
         self._beside_call: bytes | None = None
+        # Whether a person asks in it, and the first and another answer.
+        self._asks = False
+        self._answers: list[bytes] = []
         # The second and third line of a file that may hold each line twice.
         self._opening: list[Record] = []
         self._left_out = _LeftOut()
@@ -268,8 +278,12 @@ class Repeats:
 
     def _new_words(self, record: Record) -> int:
         """Return how many characters a model says that count, beside those of the run so far."""
+        raw = self._raw[record.number]
+        self._asks = self._asks or _asks(record.data, raw)
         words = _answer_words(record.data)
-        if not words or not _CALL.search(raw := self._raw[record.number]):
+        if words and len(self._answers) < _FEWEST and raw not in self._answers:
+            self._answers.append(raw)
+        if not words or not _CALL.search(raw):
             return words
         if self._beside_call is None:
             self._beside_call = raw
@@ -284,7 +298,7 @@ class Repeats:
         found += self._held[self._given :]
         self._held, self._shifts, self._is_repeat = [], [], False
         self._given = self._words = 0
-        self._beside_call = None
+        self._beside_call, self._asks, self._answers = None, False, []
 
     def _is_of_beginning(self) -> bool:
         """Return whether the run is a copy of the file's beginning, as far as it goes."""
@@ -293,12 +307,21 @@ class Repeats:
 
     def _is_whole_copy(self) -> bool:
         """Return whether the run is all that is between it and its original."""
+        return self._is_of_beginning() and self._is_all_before()
+
+    def _is_all_before(self) -> bool:
         length = self._end + 1 - self._begin
-        return (
-            length in self._shifts
-            and self._is_of_beginning()
-            and (self._begin - length in self._copies)
-        )
+        return length in self._shifts and self._begin - length in self._copies
+
+    def _is_said_once(self) -> bool:
+        """Return whether what is said in the run so far is not said twice by chance."""
+        if self._words < _NO_CHANCE or len(self._held) < _FEWEST:
+            return False
+        if _tells_itself(self._held[-1].data):
+            return True
+        if not self._asks:
+            return False
+        return len(self._answers) >= _FEWEST or self._words >= _LONG or self._is_all_before()
 
     def _tells(self, record: Record) -> bool:
         """Return whether the last record of the run tells that it is a repeat."""
@@ -312,7 +335,7 @@ class Repeats:
             after_equal = self._has_repeats or _is_beside(record.data) or None
         if is_next and after_equal:
             return True
-        if self._words >= _NO_CHANCE and (is_next or len(self._held) >= _FEWEST):
+        if self._is_said_once():
             return True
         name, at, number = _name_of(record.data), _time_of(record.data), record.number
         places = [number - shift for shift in self._shifts]
@@ -479,6 +502,13 @@ def _answer_words(data: dict[str, Any]) -> int:
     if not is_answer and not (isinstance(path := data.get("k"), list) and "response" in path):
         return 0
     return sum(islice(map(len, _texts(data)), _NO_CHANCE))
+
+
+def _asks(data: dict[str, Any], raw: bytes) -> bool:
+    """Return whether a person says something in a record."""
+    speakers = (level.get(key) for level in _levels(data) for key in ("role", "type"))
+    is_asked = any(isinstance(one, str) and one.lower() in _PERSONS for one in speakers)
+    return (is_asked and not _RESULT.search(raw)) or isinstance(data.get("k"), list)
 
 
 def _texts(value: object) -> Iterator[str]:

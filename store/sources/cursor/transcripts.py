@@ -4,6 +4,7 @@ Source: the Cursor format page, section 4. They count only for chats that no dat
 
 They have neither ids nor times, so that nothing tells a prompt that was typed twice from a file
 that holds its content twice but the answers: a model does not say the same again, word for word.
+``store.sources.base.repeats`` looks at those of lines.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def text_draft(path: str, body: bytes, at: int) -> SessionDraft:
             parts[-1].tool_state = parts[-1].data["state"] = "output-available"
             parts[-1].data["output"] = below
         parts += _texts(prose, at)
-    return _draft(path, [each for each in found if each.parts], [body], at, ended=True)
+    found = [each for each in found if each.parts]
+    _leave_out_copies(found)
+    return _draft(path, found, [body], at, ended=True)
 
 
 def _parted(said: str) -> tuple[str, str]:
@@ -204,7 +207,6 @@ def _message(
 def _draft(
     path: str, found: list[MessageDraft], records: list[bytes], at: int, *, ended: bool
 ) -> SessionDraft:
-    _leave_out_copies(found)
     draft = SessionDraft(name_of(path), path, KIND, at, at, messages=found, records=records,
                          partial=True, names_count=True)  # fmt: skip
     draft.title = first_prompt(found)
@@ -223,8 +225,8 @@ def _leave_out_copies(found: list[MessageDraft]) -> None:
     said = [_said(message) for message in found]
     weight, end = 0, 0
     while 2 * end < len(said):
-        role, parts = said[end]
-        weight += sum(map(len, parts)) if role == "assistant" else 0
+        texts = (str(part.data.get("text", "")) for part in found[end].parts)
+        weight += sum(map(len, texts)) if found[end].role == "assistant" else 0
         end += 1
         while weight >= _NO_CHANCE and said[:end] == said[end : 2 * end]:
             del said[end : 2 * end], found[end : 2 * end]
