@@ -65,7 +65,7 @@ class UnitState:
         return json_text([self.version, self.files, self.offsets, self.excluded, self.sessions])
 
 
-ROWS_VERSION = 2
+ROWS_VERSION = 3
 """Version of what all sources share, such as which lines are repeats, and of the rows of drafts.
 
 After a change the next sync reads every unit again, those whose files moved first.

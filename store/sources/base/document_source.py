@@ -17,10 +17,11 @@ from typing import Any, ClassVar
 
 import orjson
 
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import BuiltUnit, Depends, UnitFiles, entries_of, stamp_of, stamped
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.system.paths import open_regular
 
@@ -101,7 +102,7 @@ class DocumentSource(FileSource):
         drafts: list[SessionDraft] = []
         for path, body in files.bodies.items():
             try:
-                data, repaired = parse_json(body)
+                data, repaired = parse_document(body)
             except LineError as error:
                 problems.append(Problem(path, 0, str(error)))
                 continue
@@ -116,7 +117,7 @@ class DocumentSource(FileSource):
         try:
             with open_regular(str(path)) as file:
                 body = file.read(_MOST_LOOKED_AT) or b""
-            return self.holds_session(parse_json(body)[0])
+            return self.holds_session(parse_document(body)[0])
         except (OSError, LineError):
             return False
 

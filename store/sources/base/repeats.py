@@ -40,7 +40,7 @@ from store.sources.base.json_values import LineError
 from store.sources.base.values import utc_ms
 
 _number = attrgetter("number")
-_NAMES = ("id", "uuid", "message_id")
+_NAMES = ("id", "uuid", "message_id", "messageId", "requestId")
 _TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created", "startTime")
 _WITHIN = ("data", "message", "payload")
 """Where a record may have its id and time, beside its top."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.documents import parse_document
+from store.sources.base.json_values import LineError
 from store.sources.base.protocol import Problem
 from store.sources.base.values import mapping
 
@@ -34,7 +35,7 @@ class SideFile:
         if body is None:
             return cls()
         try:
-            value, repaired = parse_json(body)
+            value, repaired = parse_document(body)
         except LineError as error:
             problems.append(Problem(path, 0, str(error)))
             return cls()

@@ -16,6 +16,7 @@ from typing import Any
 from store.sources.base.content_blocks import blocks_of, text_of
 from store.sources.base.databases import decoded, record_bytes
 from store.sources.base.document_source import records_of
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import (
     ApiAnswer,
     LineageDraft,
@@ -25,7 +26,7 @@ from store.sources.base.drafts import (
 )
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.growing import Depends
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import SESSION_FACT, FileStamp, Library, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
@@ -74,7 +75,7 @@ class Folder:
         if path not in self.bodies:
             return None
         try:
-            value, repaired = parse_json(self.bodies[path])
+            value, repaired = parse_document(self.bodies[path])
         except LineError as error:
             self.problems.append(Problem(path, 0, str(error)))
             return None
@@ -431,7 +432,7 @@ def _ids_in(folder: Folder, session_id: str) -> Collection[str]:
     folder.depends.looked.append(FileStamp.now(path))
     records: Sequence[Any]
     try:
-        records = mapping(parse_json(read_regular(path))[0]).get("messages") or ()
+        records = mapping(parse_document(read_regular(path))[0]).get("messages") or ()
     except (OSError, LineError):
         folder.depends.wants.add(SESSION_FACT + session_id)
         records = [decoded(each) for each in folder.library.records(session_id)]

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import (
@@ -24,7 +25,7 @@ from store.sources.base.growing import (
     is_second_name,
     stamped,
 )
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import Problem, Program, Unit
 from store.sources.base.values import mapping
@@ -196,7 +197,7 @@ def _read(path: str, bodies: dict[str, bytes], form: type, problems: list[Proble
     if path not in bodies:
         return None
     try:
-        value, repaired = parse_json(bodies[path])
+        value, repaired = parse_document(bodies[path])
     except LineError as error:
         problems.append(Problem(path, 0, str(error)))
         return None
@@ -236,7 +237,7 @@ def _is_mine(path: str) -> bool:
         return False
     try:
         with open_regular(path) as file:
-            value = parse_json(file.read(_MOST_LOOKED_AT) or b"")[0]
+            value = parse_document(file.read(_MOST_LOOKED_AT) or b"")[0]
     except (OSError, LineError):
         return False
     if name in _SHOWN or name == _HISTORY:

@@ -11,8 +11,9 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.documents import parse_document
 from store.sources.base.growing import Changed, LinesFile
-from store.sources.base.json_lines import LINE_LIMIT, LineError, Record, parse_line
+from store.sources.base.json_lines import LINE_LIMIT, LineError, Record
 from store.sources.base.odd_times import OddTimes
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import epoch_ms, mapping, string
@@ -190,12 +191,13 @@ class _Document(_WholeRollout):
             problems.append(Problem(self.path, 0, "file is larger than 64 MiB, skipped"))
             return size
         try:
-            data, repaired = parse_line(body)
+            found, repaired = parse_document(body)
         except LineError as error:
             problems.append(Problem(self.path, 0, str(error)))
             return 0
         if repaired:
             problems.append(Problem(self.path, 1, repaired))
+        data = mapping(found)
         items = data.get("items")
         rows = [mapping(data.get("session")), *(items if isinstance(items, list) else ())]
         self.push(b"".join(orjson.dumps(row) + b"\n" for row in rows))

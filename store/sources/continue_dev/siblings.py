@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from store.sources.base.documents import parse_document
 from store.sources.base.growing import Depends, entries_of
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.protocol import FileStamp
 from store.sources.base.values import mapping, string
 from store.system.paths import open_regular
@@ -94,7 +95,7 @@ class Siblings:
 def _kept(path: str, stamp: FileStamp) -> _Kept | None:
     try:
         with open_regular(path) as file:
-            data = mapping(parse_json(file.read(_SIDE_FILE_LIMIT) or b"")[0])
+            data = mapping(parse_document(file.read(_SIDE_FILE_LIMIT) or b"")[0])
     except (OSError, LineError):
         return None
     history, session = data.get("history"), string(data.get("sessionId"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.base.document_source import records_of
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource, first_record
 from store.sources.base.growing import (
@@ -227,7 +228,7 @@ def _document(path: str, body: bytes, problems: list[Problem]) -> dict[str, Any]
         problems: Takes what is wrong with it.
     """
     try:
-        data, repaired = parse_json(body)
+        data, repaired = parse_document(body)
     except LineError as error:
         problems.append(Problem(path, 0, str(error)))
         return None
@@ -307,7 +308,7 @@ def _is_chat(path: Path) -> bool:
         return first.get("kind") == 0 and holds_chat(first.get("v"))
     try:
         with open_regular(path) as file:
-            return holds_chat(parse_json(file.read(_MOST_LOOKED_AT) or b"")[0])
+            return holds_chat(parse_document(file.read(_MOST_LOOKED_AT) or b"")[0])
     except (OSError, LineError):
         return False
 

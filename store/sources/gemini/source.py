@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.file_source import FileSource
 from store.sources.base.growing import (
@@ -21,7 +22,7 @@ from store.sources.base.growing import (
     stamp_of,
 )
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import FileStamp, Problem, Program, Unit
 from store.sources.base.values import string
@@ -64,7 +65,7 @@ def legacy_log(path: str, body: bytes) -> tuple[Log, str | None]:
         NoSession: It is none.
     """
     try:
-        data, repaired = parse_json(body)
+        data, repaired = parse_document(body)
     except LineError as error:
         raise NoSession(str(error)) from error
     if not isinstance(data, dict) or not string(data.get("sessionId")):

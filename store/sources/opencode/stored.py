@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.base.databases import record_bytes
+from store.sources.base.documents import parse_document
 from store.sources.base.json_lines import LineError, parse_value
 from store.sources.base.ordering import in_order as in_order
 from store.sources.base.protocol import Problem
@@ -85,6 +86,6 @@ def parsed(text: str | bytes) -> Any:
         ValueError: It is no JSON.
     """
     try:
-        return parse_value(text)
+        return parse_document(text)[0] if isinstance(text, bytes) else parse_value(text)
     except LineError as error:
         raise ValueError(str(error)) from error

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from store.sources.base.databases import decoded, record_bytes
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.growing import Depends, entries_of
 from store.sources.base.json_values import LineError, parse_json
@@ -114,7 +115,7 @@ class Parsed:
         known = self._known.get(path)
         if known is None or known[0] is not body:
             try:
-                data, trouble = parse_json(body)
+                data, trouble = parse_document(body)
             except LineError as error:
                 data, trouble = None, str(error) if body else "empty"
             if data is not None and not isinstance(data, dict):

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from store.sources.base.documents import parse_document
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource, first_record
 from store.sources.base.growing import (
@@ -28,7 +29,7 @@ from store.sources.base.growing import (
     stamp_of,
     stamped,
 )
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.library_source import LibrarySource
 from store.sources.base.protocol import FileStamp, Library, Problem, Program, Unit
 from store.sources.base.side_file import SideFile
@@ -157,7 +158,7 @@ def _build(
 
 def _older(path: str, body: bytes, problems: list[Problem]) -> list[SessionDraft]:
     try:
-        data, repaired = parse_json(body)
+        data, repaired = parse_document(body)
     except LineError as error:
         problems.append(Problem(path, 0, str(error)))
         return []
@@ -252,6 +253,6 @@ def _is_session(path: Path) -> bool:
         return False
     try:
         with open_regular(str(path)) as file:
-            return holds_session(parse_json(file.read(_MOST_LOOKED_AT) or b"")[0])
+            return holds_session(parse_document(file.read(_MOST_LOOKED_AT) or b"")[0])
     except (OSError, LineError):
         return False

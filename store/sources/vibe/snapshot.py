@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.documents import parse_document
+from store.sources.base.json_values import LineError
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import mapping, string
 from store.system.paths import read_regular
@@ -110,7 +111,7 @@ class Store:
         path = os.path.join(self._folder, name)
         self._looked.append(FileStamp.now(path))
         try:
-            value, repaired = parse_json(read_regular(path))
+            value, repaired = parse_document(read_regular(path))
         except (OSError, LineError) as error:
             said = error.strerror if isinstance(error, OSError) else None
             self._problems.append(Problem(path, 0, said or str(error)))
