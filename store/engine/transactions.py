@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 """Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
+VERB_PATIENCE_S = 30.0
+"""So long a person's change waits for other writers, in browser and command line."""
 _LEAST_FREE = 64 << 10
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,27 @@ def test_a_newer_version_is_read_and_not_written(run: Run, demo: Path) -> None:
     assert run("show", "retry-loop").code == 0
 
 
+def test_a_change_waits_for_another_writer_and_says_so(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = sqlite3.connect(demo, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("store.engine.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def showing() -> Iterator[Callable[[str, int, int], None]]:
+        def show(what: str, _done: int, _total: int) -> None:
+            told.append(what)
+            writer.close()
+
+        yield show
+
+    monkeypatch.setattr("tui.cli.verbs.showing", showing)
+    assert run("archive", "retry-loop").code == 0
+    assert told == ["waiting: another program writes to the store"]
+
+
 def test_a_locked_store_can_be_read(
     run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +105,7 @@ def test_a_locked_store_can_be_read(
     try:
         assert run("sessions").code == 0
         monkeypatch.setattr("store.engine.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+        monkeypatch.setattr("tui.cli.verbs.VERB_PATIENCE_S", 0)
         result = run("archive", "retry-loop")
         assert (result.code, result.out) == (1, "")
         assert f"{demo} is locked by another program; wait until it is done" in result.err

@@ -19,7 +19,7 @@ import pytest
 from store.engine import changes, schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
-from store.engine.server import watching
+from store.engine.server import connection, watching
 from store.engine.server.connection import _WRITERS
 from store.engine.server.statements import turned
 from store.engine.server.waiting import AnswerLoop
@@ -27,6 +27,7 @@ from store.engine.server.watching import watch
 from store.engine.transactions import (
     OfSession,
     explained,
+    for_user,
     is_beside_others,
     is_busy,
     is_lost,
@@ -481,6 +482,22 @@ def test_a_verb_waits_for_no_recorder_of_another_session(url: str) -> None:
     told = changes.since(verbs, 0)[1].sessions
     assert told.keys() >= {recorded, other}
     recording.close()
+    verbs.close()
+
+
+def test_who_holds_the_lock_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    holding, verbs = open_target(url, write=True), open_target(url, write=True)
+    session = Talk(verbs).session()
+    holding.connection.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(connection, "_BEGIN", connection._BEGIN.replace("'5s'", "'1ms'", 1))
+    with pytest.raises(sqlite3.OperationalError) as refused:
+        in_transaction(verbs, archive, [session], now=1)
+    assert is_busy(refused.value)
+    assert "is locked by backscroll of postgres; wait until it is done" in str(
+        for_user(refused.value, verbs.path))
+    holding.connection.execute("ROLLBACK")
+    assert in_transaction(verbs, archive, [session], now=1) == [session]
+    holding.close()
     verbs.close()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from store.engine.database import open_database
+from store.errors import Refused
 from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
@@ -84,6 +86,31 @@ async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
         await pressed
         await run.quiet()
         assert run.told == [doing.BUSY, "Archived “Session a” · U undoes"]
+    assert archived(path) == "a"
+
+
+async def test_a_verb_waits_longer_than_the_store_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    real, tries = Store.write, list[str]()
+
+    async def write(store: Store, *args: Any, **kwargs: Any) -> Any:
+        tries.append("")
+        if len(tries) > 2:
+            return await real(store, *args, **kwargs)
+        busy = sqlite3.OperationalError("database is locked")
+        busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise Refused("it is locked") from busy
+
+    async with running(path) as run:
+        monkeypatch.setattr(Store, "write", write)
+        await run.press("a")
+        assert run.last == "Archived “Session a” · U undoes" and len(tries) == 3
+        tries.clear()
+        monkeypatch.setattr(doing, "VERB_PATIENCE_S", -1)
+        await run.press("a")
+        assert run.last == "It is locked" and len(tries) == 1
     assert archived(path) == "a"
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from store.engine.database import Database, in_transaction
+from store.engine.transactions import POLL_S, VERB_PATIENCE_S, is_busy
 from store.queries.messages import get, resolve_message
 from store.queries.sessions import resolve
 from store.system.clock import system_clock
 from tui.cli.output import NAME_HELP, Printer, print_json
 from tui.cli.stores import store_for_writing
+from tui.cli.working import showing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,12 +71,24 @@ class Work:
     ) -> T:
         """Run a verb in one transaction and return its result.
 
+        It waits for other writers, and shows that it does.
+
         Args:
             verb: The function; its first argument is the store.
             args: Its further positional arguments.
             kwargs: Its keyword arguments.
         """
-        return in_transaction(self.database, verb, *args, **kwargs)
+        until = time.monotonic() + VERB_PATIENCE_S
+        with showing() as show:
+            while True:
+                try:
+                    return in_transaction(self.database, verb, *args, **kwargs)
+                except sqlite3.OperationalError as error:
+                    if not is_busy(error) or time.monotonic() > until:
+                        raise
+                    said = getattr(error, "words", "another program writes to the store")
+                    show(f"waiting: {said}", 0, 0)
+                    time.sleep(POLL_S)
 
 
 @contextmanager

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from textual.worker import WorkerError
 
+from store.engine.transactions import POLL_S, VERB_PATIENCE_S, is_busy
 from store.errors import BackscrollError, NotFound, Refused
 from tui.keys.queue import holds_key, release_key
 from tui.kit.masked import shown
@@ -131,12 +133,8 @@ async def perform(
     """
     try:
         store = await host.library.ready()
-        # The host's own timers wait for the key that this verb is done for.
-        waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, host)
-        try:
-            value = await store.write(verb, *args, now=host.library.clock(), **kwargs)
-        finally:
-            waits.cancel()
+        value = await _patiently(
+            host, lambda: store.write(verb, *args, now=host.library.clock(), **kwargs))
     except BackscrollError as error:
         refuse(host, error)
         return None
@@ -144,6 +142,23 @@ async def perform(
         written(value)
     await host.show_written()
     return Done(value)
+
+
+async def _patiently(host: Host, write: Callable[[], Awaitable[T]]) -> T:
+    """Write, and wait for other writers as long as a person would; say so while it lasts."""
+    until = time.monotonic() + VERB_PATIENCE_S
+    while True:
+        # The host's own timers wait for the key that this verb is done for.
+        waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, host)
+        try:
+            return await write()
+        except Refused as error:
+            cause = error.__cause__
+            if cause is None or not is_busy(cause) or time.monotonic() > until:
+                raise
+        finally:
+            waits.cancel()
+        await asyncio.sleep(POLL_S)
 
 
 def _tell_of_waiting(host: Host) -> None:

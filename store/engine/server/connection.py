@@ -22,12 +22,14 @@ from zlib import crc32
 from store.engine.connection import Parameters
 from store.engine.dialect import SQLITE, Dialect
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
+from store.engine.server.holder import holder
 from store.engine.server.login import Login, login_of
 from store.engine.server.sent import Sent
 from store.engine.server.statements import Turned, turned
 from store.engine.server.waiting import AnswerLoop
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
+from store.engine.transactions import is_busy
 
 APPLICATION = "backscroll"
 CONNECT_S = 5.0
@@ -376,6 +378,8 @@ class ServerConnection:
             error.nothing_done = error.is_lost
             if self.in_transaction:
                 self.script("ROLLBACK")
+            if is_busy(error) and (who := holder(self, (_WRITERS, _VERBS, _SESSION))):
+                error.name_holder(who)
             raise
 
     def script(self, sql: str, *, patient: bool = False) -> None:

@@ -44,6 +44,16 @@ class ServerError(sqlite3.OperationalError):
     nothing_done: bool = False
     is_stale: bool = False
 
+    def name_holder(self, who: str) -> None:
+        """Say who holds the lock that was waited for.
+
+        Args:
+            who: A program and its role.
+        """
+        said = self.words
+        self.words = f"is locked by {who}; wait until it is done, and try again"
+        self.for_user = self.for_user.removesuffix(said) + self.words
+
 
 def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     """Return the error of the store for an error of the driver.
