@@ -99,6 +99,58 @@ def test_columns_that_may_not_be_read_are_left_out(hub_server: Database, reader:
     assert [one.key for one in source.moved_on(url) or ()] == [BUSY]
 
 
+SIDES = (
+    "approvals.session_id", "run_tags.session_id", "session_signals.session_id",
+    "session_controls.session_id", "status_transitions.entity_type", "projects.name",
+    "message_types.lion_class")
+
+
+def withhold(server: Database, reader: str, *columns: str) -> None:
+    """Let a user read all tables but some columns of them, named with their tables."""
+    server.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader}")
+    for table, column in (one.split(".") for one in columns):
+        left = server.rows(
+            "SELECT string_agg(quote_ident(attname), ', ') AS names FROM pg_attribute WHERE"
+            " attrelid = CAST(CAST($1 AS text) AS regclass) AND attnum > 0 AND attname <> $2",
+            table, column)[0]["names"]  # fmt: skip
+        server.execute(
+            f"REVOKE ALL ON {table} FROM {reader}; GRANT SELECT ({left}) ON {table} TO {reader}")
+
+
+@pytest.mark.parametrize(("kind", "columns"), [
+    (HubSource, ("sessions.parent_id",)), (LionagiSource, SIDES)], ids=["hub", "lionagi"])
+def test_a_column_that_names_other_rows_costs_these_alone(
+    postgres: Server, reader: str, kind: type[HubSource | LionagiSource],
+    columns: tuple[str, ...],
+) -> None:
+    server = postgres.loaded(*(
+        ("hub", "hub.db") if kind is HubSource else ("lionagi", "state.db")))
+    expected, _ = drafts_of(kind(), url_of(server.url))
+    withhold(server, reader, *columns)
+    found, problems = drafts_of(kind(), url_of(as_reader(server)))
+    assert problems == [] and found.keys() == expected.keys()
+    asked = {name: [one.source_id for one in draft.messages if one.role == "user"]
+             for name, draft in expected.items()}  # fmt: skip
+    assert asked == {name: [one.source_id for one in draft.messages if one.role == "user"]
+                     for name, draft in found.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [
+    "sessions.id", "messages.session_id", "parts.id", "branches.id", "progressions.collection"])
+def test_a_column_without_which_nothing_is_told_is_named(
+    postgres: Server, reader: str, column: str
+) -> None:
+    of_hub = column[0] in "smp" and not column.startswith("progressions")
+    server = postgres.loaded(*(("hub", "hub.db") if of_hub else ("lionagi", "state.db")))
+    withhold(server, reader, column)
+    found, problems = drafts_of(
+        HubSource() if of_hub else LionagiSource(), url_of(as_reader(server)))
+    table, _, name = column.partition(".")
+    assert found == {}
+    assert [one.reason for one in problems] == [
+        f"may not be read by this user: no SELECT on {name} of the table {table}"]
+
+
 def test_rows_that_are_hidden_are_no_damage(hub_server: Database, reader: str) -> None:
     hub_server.execute(
         f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader};"

@@ -75,6 +75,9 @@ def fetch_parent(reader: RowReader, session_id: str) -> Callable[[], Parent]:
         reader: Runs the statements.
         session_id: The session's id at the source.
     """
+    hidden = reader.is_narrowed("sessions")
+    if "parent_id" not in reader.permitted("sessions"):
+        return lambda: Parent(False, hidden, None)
     there = reader.later(
         "SELECT 1 AS found FROM sessions WHERE id ="
         " (SELECT parent_id FROM sessions WHERE id = $1)", session_id,
@@ -83,8 +86,6 @@ def fetch_parent(reader: RowReader, session_id: str) -> Callable[[], Parent]:
         "SELECT data FROM parts WHERE session_id = (SELECT parent_id FROM sessions WHERE id = $1)"
         f" AND type = 'tool' AND {reader.contains('data', 1)} ORDER BY created_at, id", session_id,
     ) if {"data", "type", "created_at"} <= reader.readable("parts") else list[Row]  # fmt: skip
-
-    hidden = reader.is_narrowed("sessions")
 
     def parent() -> Parent:
         named = (string(mapping(decoded(row["data"])).get("callID")) for row in calls())

@@ -11,6 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from store.engine.server_url import Root
@@ -57,6 +58,10 @@ class HubSource(DatabaseSource, ServerRows):
     version = 3
     places = "no usual place: name its SQLite file or PostgreSQL URL"
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
+    keys = MappingProxyType({
+        "sessions": ("id",), "messages": ("id", "session_id"),
+        "parts": ("id", "message_id", "session_id"),
+    })
 
     def __init__(self) -> None:
         """Make a source."""

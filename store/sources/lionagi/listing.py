@@ -127,7 +127,7 @@ def _sides(reader: RowReader, signs: Signs) -> dict[str, Later]:
             f"SELECT {owner} AS name, count(*) AS count, {signs.of_side(table, newest)} AS newest"
             f" FROM {table} GROUP BY {owner}"
         )
-        for table, (owner, newest) in _SIDES.items() if owner in reader.columns(table)
+        for table, (owner, newest) in _SIDES.items() if owner in reader.permitted(table)
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -47,6 +48,10 @@ class LionagiSource(DatabaseSource, ServerRows, LibrarySource):
     tells = ("tokens", "cost", "forks", "subagents")
     version = 3
     variables = (_URL,)
+    keys = MappingProxyType({
+        "sessions": ("id", "progression_id"), "branches": ("id", "session_id", "progression_id"),
+        "progressions": ("id", "collection"), "messages": ("id",),
+    })
     patterns = ("state.db",)
 
     def __init__(self) -> None:

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 _SECRET = ("chat_model", "parse_model")
 _LEFT_OUT = "embedding"
 _SIDE = {
-    "session_signals": ("session_id = $1", "seq"),
-    "session_controls": ("session_id = $1", "created_at"),
-    "status_transitions": ("entity_type = 'session' AND entity_id = $1", "created_at"),
-    "run_tags": ("session_id = $1", "tag"),
-    "approvals": ("session_id = $1", "proposed_at"),
+    "session_signals": ({"session_id"}, "session_id = $1", "seq"),
+    "session_controls": ({"session_id"}, "session_id = $1", "created_at"),
+    "status_transitions": (
+        {"entity_type", "entity_id"}, "entity_type = 'session' AND entity_id = $1", "created_at"),
+    "run_tags": ({"session_id"}, "session_id = $1", "tag"),
+    "approvals": ({"session_id"}, "session_id = $1", "proposed_at"),
 }
-"""Which rows are of a session, and the column that orders them."""
+"""Which rows are of a session, the columns that tell it, and the one that orders them."""
 
 
 @dataclass(slots=True)
@@ -144,16 +145,18 @@ def fetch_rows(
     for branch in in_sequence(reader.rows(of_session, session_id), "created_at", "id"):
         _take_branch(reader, stored, branch)
     _take_relatives(reader, stored)
-    types = reader.later("SELECT type_id, lion_class FROM message_types")
+    types: Later = list
+    if {"type_id", "lion_class"} <= reader.permitted("message_types"):
+        types = reader.later("SELECT type_id, lion_class FROM message_types")
     messages = _fetch_messages(reader, stored, kept, newer)
     sides = {
         table: reader.later(
             f"SELECT {reader.listed(table)} FROM {table} WHERE {condition}", session_id
         )
-        for table, (condition, _) in _SIDE.items() if reader.columns(table)
+        for table, (needed, condition, _) in _SIDE.items() if needed <= reader.permitted(table)
     }  # fmt: skip
     project = string(row.get("project"))
-    if project is not None and "path" in reader.readable("projects"):
+    if project is not None and {"name", "path"} <= reader.permitted("projects"):
         known = reader.rows("SELECT path FROM projects WHERE name = $1", project)
         stored.project_path = string(known[0]["path"]) if known else None
 
@@ -165,7 +168,7 @@ def fetch_rows(
         kept.messages = messages(names)
         stored.messages, kept.since = dict(kept.messages), now
         for table, rows in sides.items():
-            stored.sides[table] = in_sequence(rows(), _SIDE[table][1])
+            stored.sides[table] = in_sequence(rows(), _SIDE[table][2])
         return stored
 
     return made

@@ -40,9 +40,15 @@ class Following:
 
 
 class ServerRows(ABC):
-    """Fulfils ``store.sources.base.protocol.ServerSource``; reads only."""
+    """Fulfils ``store.sources.base.protocol.ServerSource``; reads only.
+
+    Attributes:
+        keys: By table the columns without which no session can be told; others that the login
+            may not read are left out.
+    """
 
     label: str
+    keys: Mapping[str, tuple[str, ...]]
 
     def __init__(self) -> None:
         """Make a source that has no connection yet."""
@@ -155,8 +161,18 @@ class ServerRows(ABC):
         with self._servers.reading(url) as reader:
             if not self.knows(reader):
                 raise ServerTrouble(url, f"is no database of {self.label}: its tables are others")
+            self._require_keys(url, reader)
             make = self.fetch_units(reader)
         units = list(make(url, problems))
         self._moments[url] = moment
         self._units[url] = {unit.key: unit for unit in units}
         return units
+
+    def _require_keys(self, url: ServerUrl, reader: PostgresRows) -> None:
+        """Raise where a column of ``keys`` may not be read, though others of its table may."""
+        for table, needed in self.keys.items():
+            missing = [one for one in needed if one not in reader.readable(table)]
+            if missing:
+                raise ServerTrouble(
+                    url, f"may not be read by this user: no SELECT on {', '.join(missing)} of the"
+                    f" table {table}")
