@@ -337,7 +337,7 @@ def _child_of(text: str) -> str | None:
 
 def follow_moved(
     connection: Connection, session_id: str, moved: Mapping[str, str]
-) -> None:
+) -> list[str]:
     """Update message ids in the user's forks and labels after they changed.
 
     An id changes when the source inserts a message before others of the same millisecond.
@@ -346,14 +346,15 @@ def follow_moved(
         connection: In a transaction.
         session_id: The session of the messages.
         moved: Old ids to new ids.
+
+    Returns:
+        The forks whose rows changed.
     """
     children = connection.execute(
         "SELECT id, parent_message_id FROM chat_sessions WHERE parent_id = ?", (session_id,)
     ).fetchall()
-    connection.executemany(
-        "UPDATE chat_sessions SET parent_message_id = ? WHERE id = ?",
-        [(moved[message], child) for child, message in children if message in moved],
-    )
+    follow = [(moved[message], child) for child, message in children if message in moved]
+    connection.executemany("UPDATE chat_sessions SET parent_message_id = ? WHERE id = ?", follow)
     (text,) = connection.execute(
         "SELECT metadata_json FROM chat_sessions WHERE id = ?", (session_id,)
     ).fetchone()
@@ -366,6 +367,7 @@ def follow_moved(
             "UPDATE chat_sessions SET metadata_json = ? WHERE id = ?",
             (json_text(metadata), session_id),
         )
+    return [child for _, child in follow]
 
 
 def _relink(

@@ -36,7 +36,7 @@ def write_messages(
     only: Collection[str] | None = None,
     moved: Mapping[str, str] | None = None,
     keep_links: bool = False,
-) -> tuple[list[str], bool, bool]:
+) -> tuple[list[str], bool, bool, list[str]]:
     """Write a session's messages and parts.
 
     Args:
@@ -49,10 +49,11 @@ def write_messages(
         keep_links: Whether parts keep their stored links (see ``user_overrides``).
 
     Returns:
-        Ids of the messages that changed, whether any was removed, whether any was added.
+        Ids of the messages that changed, whether any was removed, whether any was added, and the
+        forks that now name another message of the session.
     """
     if new:
-        return [], False, _write_new(database, prepared, found)
+        return [], False, _write_new(database, prepared, found), []
     connection = database.connection
     stored, names = _stored_messages(database, prepared.id, only)
     if moved is None:
@@ -65,8 +66,7 @@ def write_messages(
     messages = _linked(prepared, found, texts)
     now = {row[0] for row in messages}
     gone = [message_id for message_id in stored if message_id not in now]
-    if moved:
-        links.follow_moved(connection, prepared.id, moved)
+    forks = links.follow_moved(connection, prepared.id, moved) if moved else []
     connection.executemany("DELETE FROM chat_messages WHERE id = ?", ((one,) for one in gone))
     different = [row for row in messages if stored.get(row[0]) != row]
     connection.executemany(INSERT_MESSAGE, different)
@@ -75,7 +75,8 @@ def write_messages(
     touched.update(dict.fromkeys(_write_parts(database, prepared, only, keep_links)))
     if prepared.refs:
         connection.executemany(INSERT_REFS, prepared.refs)
-    return list(touched), bool(gone), any(row[0] not in stored for row in different)
+    added = any(row[0] not in stored for row in different)
+    return list(touched), bool(gone), added, forks
 
 
 def _write_new(database: Database, prepared: PreparedSession, found: links.Links) -> bool:

@@ -191,7 +191,8 @@ def _write_place(
     new, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     new = new or (known is not None and known.outline)
     _write_prompts(database, prepared)
-    touched, removed, added = write_messages(
+    before_rows = connection.total_changes
+    touched, removed, added, forks = write_messages(
         database, prepared, found, new, moved=renamed, keep_links=keep_gone
     )
     if prepared.blocks or not new:
@@ -203,6 +204,9 @@ def _write_place(
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
+    elif connection.total_changes > before_rows:
+        _log_records(database, prepared, clock)
+    _log_forks(database, written, forks, clock)
     fork = links.archive_continued_fork(connection, prepared.id, clock()) if new else None
     if fork is not None:
         log_changes(database, fork, (), clock)
@@ -286,7 +290,8 @@ def _write_added(
     _write_prompts(database, prepared)
     stored = _stored_from(connection, prepared)
     renamed = _renamed(connection, prepared, stored)
-    touched, removed, added = write_messages(
+    before_rows = connection.total_changes
+    touched, removed, added, forks = write_messages(
         database, prepared, found, False, only=stored, moved=renamed, keep_links=keep_gone
     )
     if prepared.records:
@@ -297,6 +302,9 @@ def _write_added(
     if moved or touched or files:
         log_changes(database, prepared.id, touched, clock)
         written.changed.append(prepared.id)
+    elif connection.total_changes > before_rows:
+        _log_records(database, prepared, clock)
+    _log_forks(database, written, forks, clock)
     if removed or added:
         _relink_children(database, written, clock, only_pending=not removed)
     _relink_calls(database, prepared, written, clock)
@@ -358,7 +366,8 @@ def _write_grown(
     _, moved = _write_session_row(database, prepared, found, keep_gone, True)
     _write_prompts(database, prepared)
     messages = frozenset(row[0] for row in grown.messages)
-    touched, _, added = write_messages(
+    before_rows = connection.total_changes
+    touched, _, added, forks = write_messages(
         database, grown, found, False, only=messages, keep_links=keep_gone
     )
     write_blocks(connection, prepared.id, prepared.blocks)
@@ -368,10 +377,28 @@ def _write_grown(
     if moved or touched or files:
         log_changes(database, prepared.id, touched, clock)
         written.changed.append(prepared.id)
+    elif connection.total_changes > before_rows:
+        _log_records(database, prepared, clock)
+    _log_forks(database, written, forks, clock)
     if added:
         _relink_children(database, written, clock, only_pending=True)
     _relink_calls(database, grown, written, clock)
     return written
+
+
+def _log_records(database: Database, prepared: PreparedSession, clock: Clock) -> None:
+    """Log that only a session's original records changed, which a store of a team has too.
+
+    It is logged as a change of the last message: who follows the log reads that one again, and
+    not a whole session for a line that says nothing.
+    """
+    log_changes(database, prepared.id, [row[0] for row in prepared.messages[-1:]], clock)
+
+
+def _log_forks(database: Database, written: Written, forks: Iterable[str], clock: Clock) -> None:
+    for fork in forks:
+        log_changes(database, fork, (), clock)
+        written.changed.append(fork)
 
 
 def log_changes(

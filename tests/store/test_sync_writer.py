@@ -339,6 +339,20 @@ def test_what_the_user_set_survives(database: Database) -> None:
     assert "hidden_at" not in metadata(database, "chat_messages", shown)
 
 
+def test_records_that_say_nothing_are_logged_by_the_last_message(database: Database) -> None:
+    """A store of a team gets what the log names, its original records too."""
+    def draft(*records: bytes) -> SessionDraft:
+        return session("one", message("a"), message("b"), records=records)
+
+    write(database, draft(b"1"))
+    log = changes(database)
+    written = write(database, draft(b"1", b"2"))
+    last = (derived_session_id("fake", "one"), message_id(database, "b"))
+    assert changes(database) == [*log, last] and written.changed == []
+    write(database, draft(b"1", b"2"))
+    assert changes(database) == [*log, last]
+
+
 def test_marks_follow_a_message_whose_id_moves(database: Database) -> None:
     write(database, session("one", message("a"), message("b")))
     old, session_id = message_id(database, "b"), derived_session_id("fake", "one")
@@ -351,8 +365,9 @@ def test_marks_follow_a_message_whose_id_moves(database: Database) -> None:
     run("INSERT INTO chat_sessions(id, agent, model_json, parent_id, parent_message_id, "
         "created_at, updated_at) VALUES ('ses_mine', 'x', '{}', ?, ?, 1, 1)",
         (session_id, old))  # fmt: skip
-    write(database, session("one", message("a"), message("between"), message("b")))
+    written = write(database, session("one", message("a"), message("between"), message("b")))
     new = message_id(database, "b")
+    assert ("ses_mine", None) in changes(database) and "ses_mine" in written.changed
     assert new != old
     assert metadata(database, "chat_messages", new)["hidden_at"] == 5
     assert metadata(database, "chat_sessions", session_id)["user"] == {"labels": {new: "here"}}
@@ -454,7 +469,8 @@ def test_an_append_writes_new_blocks_only(database: Database) -> None:
     write(database, session("one", message("a"), records=records))
     after = database.connection.execute("SELECT * FROM original_records").fetchall()
     assert after[: len(before) - 1] == before[:-1]
-    assert database.connection.total_changes - total == len(after) - len(before) + 1
+    # One block grew, new ones came, and the log has a row.
+    assert database.connection.total_changes - total == len(after) - len(before) + 1 + 1
 
 
 def test_without_originals_none_is_kept(database: Database) -> None:
