@@ -55,11 +55,11 @@ class Place(NamedTuple):
         return path.rename(self.away / path.name)
 
 
-def _name(param: Any) -> str:
+def title(param: Any) -> str:
     return param.name if isinstance(param, Sample) else f"{param[0]}: {param[1].__name__}"
 
 
-@pytest.fixture(scope="module", params=[*SAMPLES, *MORE, *FAMILIES, *COPIES], ids=_name)
+@pytest.fixture(scope="module", params=[*SAMPLES, *MORE, *FAMILIES, *COPIES], ids=title)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("sample")
     param = request.param
@@ -199,7 +199,7 @@ def differing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return missing(before, after) | new
 
 
-@pytest.mark.parametrize("place", FAMILIES, ids=_name, indirect=True)
+@pytest.mark.parametrize("place", FAMILIES, ids=title, indirect=True)
 def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -> None:
     """Each file in turn is read for the first time when all others were read, and are gone."""
     database = databases("whole")
@@ -251,7 +251,7 @@ COPIED = (" (1)", " (mira's conflicted copy 2026-11-20)")
 """What programs that copy and share folders put before the ending of a name."""
 
 
-@pytest.mark.parametrize("place", [*SAMPLES, *FAMILIES], ids=_name, indirect=True)
+@pytest.mark.parametrize("place", [*SAMPLES, *FAMILIES], ids=title, indirect=True)
 def test_a_copy_beside_a_file_adds_nothing(place: Place, databases: Any) -> None:
     before = shown(synced(databases("whole"), place))
     files = [path for path in place.files() if path.suffix in (".json", ".jsonl")]
@@ -290,7 +290,7 @@ def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Pat
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("place", COPIES, ids=_name, indirect=True)
+@pytest.mark.parametrize("place", COPIES, ids=title, indirect=True)
 def test_copies_of_a_session_come_in_any_order(place: Place, databases: Any, seed: int) -> None:
     """Which file is the session, and which ones are its copies, is a matter of their content."""
     chance, files = random.Random(seed), place.files()

@@ -17,7 +17,7 @@ from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.families import FAMILIES
-from tests.sources.test_arrival import Place, _name, databases, differing, shown
+from tests.sources.test_arrival import Place, databases, differing, shown, title
 
 __all__ = ["databases"]
 
@@ -36,7 +36,7 @@ def of_an_older_mapping(database: Database) -> None:
     assert changed.rowcount > 0
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=_name)
+@pytest.mark.parametrize("family", FAMILIES, ids=title)
 def test_a_newer_mapping_loses_and_doubles_nothing(
     family: Any, tmp_path: Path, databases: Any
 ) -> None:
