@@ -602,6 +602,39 @@ def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
     database.close()
 
 
+async def test_a_recorder_goes_on_when_its_rights_come_back(
+    postgres: Cluster, url: str
+) -> None:
+    server, role = server_of(url, postgres), f"recorder_{url.split('/')[3].split('?')[0]}"
+    tables = "ALL TABLES IN SCHEMA public, backscroll"
+    await asyncio.to_thread(
+        server.execute,
+        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public, backscroll TO {role};"
+        f" GRANT ALL ON {tables} TO {role};"
+        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role}")
+    problems = list[str]()
+    async with await Store.open(renamed(url, user=role)) as store:
+        recorder = await store.recorder(
+            await store.create_session("mine"), problem=problems.append)
+        for chunk in ({"type": "start"}, {"type": "text-start", "id": "t"},
+                      {"type": "text-delta", "id": "t", "delta": "before "}):
+            await recorder.feed(chunk)
+        await recorder.flush()
+        await asyncio.to_thread(
+            server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}")
+        await recorder.feed({"type": "text-delta", "id": "t", "delta": "meanwhile "})
+        with pytest.raises(Refused, match="permission denied"):
+            await recorder.flush()
+        assert await store.read(text_of, recorder.session_id) == "before "
+        await asyncio.to_thread(server.execute, f"GRANT ALL ON {tables} TO {role}")
+        await recorder.feed({"type": "text-delta", "id": "t", "delta": "after"})
+        await recorder.feed({"type": "text-end", "id": "t"})
+        await recorder.feed({"type": "finish"})
+        await recorder.close()
+        assert await store.read(text_of, recorder.session_id) == "before meanwhile after"
+    assert any("permission denied" in each for each in problems) and problems[-1] == AGAIN
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 24 MB that the server may write to; only root can make one."""
