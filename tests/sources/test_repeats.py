@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import sqlite3
 import weakref
 from collections.abc import Callable
 from contextlib import closing
@@ -232,3 +233,30 @@ def test_a_file_is_freed_without_the_garbage_collector(kind: Callable[[str], obj
         assert freed() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(("kind", "root", "path", "table"), [
+    ("goose", "goose/sessions", "sessions.db", "messages"),
+    ("goose", "goose/sessions", "sessions.db", "usage_ledger"),
+    ("openai-agents", "openai-agents/agents.db", "", "agent_messages"),
+])  # fmt: skip
+def test_rows_that_a_merge_copied_under_new_keys_count_once(
+    kind: str, root: str, path: str, table: str, tmp_path: Path
+) -> None:
+    sample = next(one for one in SAMPLES if (one.kind, one.root) == (kind, root))
+    folder = path_of(sample.copied(tmp_path))
+    reader = sample.target().source
+
+    def counted() -> dict[str, Any]:
+        drafts = [draft for unit in reader.units(folder, [])
+                  for draft in reader.read(folder, unit).sessions]  # fmt: skip
+        return {draft.source_id: [(one.source_id, one.role, one.metadata.get("usage"),
+                                   [part.data for part in one.parts]) for one in draft.messages]
+                for draft in drafts}  # fmt: skip
+
+    before = counted()
+    with closing(sqlite3.connect(folder / path)) as merged, merged:
+        names = [row[1] for row in merged.execute(f"PRAGMA table_info({table})")]
+        others = ", ".join(name for name in names if name != "id")
+        merged.execute(f"INSERT INTO {table}({others}) SELECT {others} FROM {table} ORDER BY id")
+    assert counted() == before

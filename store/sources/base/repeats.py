@@ -41,7 +41,10 @@ from store.sources.base.values import utc_ms
 
 _number = attrgetter("number")
 _NAMES = ("id", "uuid", "message_id", "messageId", "requestId")
-_TIMES = ("timestamp", "time", "ts", "created_at", "createdAt", "created", "startTime")
+_TIMES = (
+    "timestamp", "time", "ts", "created_at", "createdAt", "created", "created_timestamp",
+    "startTime",
+)  # fmt: skip
 _WITHIN = ("data", "message", "payload")
 """Where a record may have its id and time, beside its top."""
 _NAMED_FILE = frozenset({*_NAMES, *_TIMES, "sessionId", "session_id"})

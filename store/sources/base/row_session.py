@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.base.databases import decoded, record_bytes
+from store.sources.base.json_lines import Record
 from store.sources.base.protocol import Problem
+from store.sources.base.repeats import Repeats
+from store.sources.base.row_reader import Row
 
 
 class RowSession:
@@ -43,3 +46,24 @@ class RowSession:
             return value
         self.complain(f"{what} holds no JSON list")
         return None
+
+
+def without_repeats(rows: list[Row], key: str = "id") -> list[Row]:
+    """Return rows without those that were copied under new keys, as two merged databases have.
+
+    Args:
+        rows: Rows of one session in order.
+        key: The column that numbers them.
+    """
+    bare = [{name: value for name, value in row.items() if name != key} for row in rows]
+    first: dict[tuple[Any, ...], int] = {}
+    alike = {
+        number: earlier
+        for number, one in enumerate(bare)
+        if (earlier := first.setdefault(tuple(one.values()), number)) != number
+    }
+    if not alike:
+        return rows
+    repeats = Repeats([record_bytes(one) for one in bare], alike)
+    found = repeats.without([Record(number, 0, one) for number, one in enumerate(bare)])
+    return [rows[record.number] for record in (*found, *repeats.rest())]

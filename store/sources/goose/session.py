@@ -13,7 +13,7 @@ from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.json_lines import Record
 from store.sources.base.protocol import Library, Reading, Unit
 from store.sources.base.row_reader import Row, RowReader
-from store.sources.base.row_session import RowSession
+from store.sources.base.row_session import RowSession, without_repeats
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import mapping, number, string, utc_ms
 from store.sources.goose.messages import Messages, created_ms
@@ -47,7 +47,7 @@ def read_session(
     session, messages = RowSession(session_id, path), Messages()
     session.keep("sessions", row)
     thread = _thread(reader, row)
-    for each in _message_rows(reader, session_id, row):
+    for each in without_repeats(_message_rows(reader, session_id, row)):
         content = session.listed(f"message {each.get('id')}", each.get("content_json"))
         messages.take(
             string(each.get("message_id")) or f"row-{each.get('id')}", each.get("role"),
@@ -59,7 +59,7 @@ def read_session(
         reader.rows("SELECT * FROM usage_ledger WHERE session_id = $1 ORDER BY id", session_id)
         if reader.columns("usage_ledger") else []
     )  # fmt: skip
-    draft.messages = _with_spending(draft, row, ledger, session, library)
+    draft.messages = _with_spending(draft, row, without_repeats(ledger), session, library)
     return Reading([draft], session.problems, unit.stamps)
 
 

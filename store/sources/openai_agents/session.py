@@ -14,7 +14,7 @@ from store.sources.base.databases import decoded
 from store.sources.base.drafts import ApiAnswer, MessageDraft, SessionDraft
 from store.sources.base.message_tree import TreeNode, laid_out
 from store.sources.base.row_reader import Row, RowReader
-from store.sources.base.row_session import RowSession
+from store.sources.base.row_session import RowSession, without_repeats
 from store.sources.base.titles import FIRST_PROMPT, first_prompt
 from store.sources.base.values import mapping, number, utc_ms
 from store.sources.openai_agents.items import Item, Messages
@@ -75,10 +75,11 @@ def _items(
 ) -> dict[str, Item]:
     """Return the session's rows by id, in the order in which they were written."""
     found: dict[str, Item] = {}
-    for row in reader.rows(
+    rows = reader.rows(
         "SELECT id, session_id, message_data, created_at"
         f" FROM {quoted(tables.messages)} WHERE session_id = $1 ORDER BY id", name,
-    ):
+    )  # fmt: skip
+    for row in rows if tables.branched else without_repeats(rows):
         data = decoded(row["message_data"])
         if not isinstance(data, dict):
             session.complain(f"message {row['id']} holds no JSON object")
