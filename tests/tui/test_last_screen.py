@@ -18,6 +18,7 @@ from store.engine.database import open_database
 from store.sync.forget import forget
 from store.system.clock import system_clock
 from store.system.locations import last_screens
+from store.system.streams import picture
 from tests.tui.stores import NOW, put, some
 from tests.tui.terminals import on_a_terminal
 from tests.tui.test_first_frame import NEEDED, drawn, environment, runs, text_of
@@ -30,7 +31,7 @@ from tui.sessions.first_page import read_first_page
 from tui.state.last_screen import Drawn, drop_screen, keep_screen, last_screen, setting_of
 from tui.state.library import Library
 from tui.state.view_state import ViewState
-from tui.terminal.cells import Piece
+from tui.terminal.cells import Cells, Piece
 from tui.terminal.output import FRAME_END, Held, Output
 from tui.words.sessions import DAY, HOUR, MINUTE, age, age_until
 
@@ -80,6 +81,7 @@ def test_it_is_not_shown_where_anything_has_moved(
     assert shown(path, (40, 4)) is None
     for name in ("TERM", "COLORTERM", "COLORFGBG", "LANG", "TZ", "BACKSCROLL_STORE"):
         assert shown(path, given={name: "other"}) is None, name
+    assert shown(path, given={"TMUX": "/tmp/tmux-0/default,1,0"}) is None
     assert shown(put(tmp_path / "other.db", some(1))) is None
     config, view = os.environ["XDG_CONFIG_HOME"], os.environ["XDG_STATE_HOME"]
     from tui.state.view_state import save_state, state_path
@@ -228,6 +230,33 @@ def test_frames_wait_until_they_draw_what_is_shown() -> None:
     assert output.next(1.0) == ""
     output.write("said", (20, 3))
     assert output.next(1.0) == "said"
+
+
+@pytest.mark.parametrize(
+    "text", ["สวัสดี ไทย เธอ", "🚀 deploy 🎉 now", "مرحبا بالعالم", "漢字 and 한국어"])
+def test_the_same_is_known_again_where_pieces_end_at_characters_of_unsure_width(
+    tmp_path: Path, text: str
+) -> None:
+    size = (30, 3)
+    frame = "".join(
+        f"\x1b[{row};1H\x1b[1;38;2;1;2;3;48;2;9;9;9m{text}\x1b[0m" for row in range(1, 4))
+    cells = Cells(*size)
+    cells.draw(frame)
+    path, now = put(tmp_path / "s.db", some(1)), int(time.time())
+    setting = setting_of(str(path), size, GIVEN)
+    assert setting is not None
+    rows = [cells.pieces(y, 0, 30) for y in range(3)]
+    keep_screen(str(path), setting, Drawn(30, rows, [[]] * 3, now + 90, now + 900))
+    last = last_screen(str(path), size, GIVEN)
+    assert last is not None
+    output = Output()
+    output.shows(picture(last.whole()), size)
+    output.hold(Held(5.0, range(3)))
+    output.write(frame.replace("38;2;1;2;3", "38;2;7;7;7"), size)
+    assert output.next(1.0) == "" and output.waits_until() == 5.0
+    output.write(frame, size)
+    output.write("\x1b[1;1Hnew", size)
+    assert "new" in output.next(1.0)
 
 
 # With the program itself

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _FORM = "backscroll screen 1"
 _LARGEST = 4_000_000
-_VARIABLES = ("TERM", "COLORTERM", "COLORFGBG", "LANG", "LC_ALL", "LC_CTYPE", "HOME", "TZ", "TMUX")
+_VARIABLES = ("TERM", "COLORTERM", "COLORFGBG", "LANG", "LC_ALL", "LC_CTYPE", "HOME", "TZ")
 _CELL, _PIECE, _HALF = "\x1f", "\x1e", "\x1d"
 """Between column, codes and text of a piece; between the pieces of a row; and before what is beside
 the list. None of them is in neutral text."""
@@ -69,6 +69,7 @@ def setting_of(
     wal = _signs(f"{path}-wal")
     files = (main, wal, _signs(view_file(path)), _signs(__file__), _signs(config_file()))
     named = [f"{name}={environment.get(name, '')}" for name in _VARIABLES]
+    named.append(f"TMUX={'TMUX' in environment}")  # Its value tells sessions of tmux apart.
     named += sorted(f"{name}={value}" for name, value in environment.items()
                     if name.startswith("BACKSCROLL"))
     columns, rows = size

@@ -212,8 +212,7 @@ class Cells:
 
     def are_shown(self, rows: range, start: int) -> bool:
         """Return whether the terminal shows in some rows, from a column on, what it should."""
-        return all(self._texts[y][start:] == self._shown[y][start:]
-                   and self._looks[y][start:] == self._shown_looks[y][start:] for y in rows)
+        return all(self._is_shown(y, start, self.width) for y in rows)
 
     def pieces(self, y: int, start: int, end: int) -> list[Piece]:
         """Return what the terminal should show in a part of a row, by looks.
