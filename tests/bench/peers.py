@@ -3,9 +3,10 @@
     python -m tests.bench.peers [--venv DIR] [--files 2000] [--rounds 15]
 
 fast-resume (PyPI) is installed into a virtual environment of its own, the first time it is
-needed. Both read the same seeded tree of Claude Code sessions in a home folder of their own;
-each has its index or library complete before it is timed. Not a part of the bench's table, as it
-needs another program.
+needed, and Backscroll into another one as pipx and uv do: from a wheel, by a pip of today. Both
+read the same seeded tree of Claude Code sessions in a home folder of their own; each has its index
+or library complete before it is timed. Beside them runs the interpreter alone, before which no
+program of ours can begin. Not a part of the bench's table, as it needs another program.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ NEEDLE = 12
 """Characters of a title that are looked for on the screen."""
 RESTED_S = 0.3
 LEFT_AFTER_S = 3.0
+ROOT = Path(__file__).parents[2]
+LEAVINGS = 5
+"""So often is the browser left, on a machine too busy to let it come to rest."""
 _OPENED_WITH = {b"\x1b]11;?": b"\x1b]11;rgb:1414/1616/1b1b\x1b\\", b"\x1b[5n": b"\x1b[0n"}
 """What a terminal answers to the questions that the peer asks at its start."""
 
@@ -114,6 +118,27 @@ def installed(folder: Path) -> Path:
     return program
 
 
+def our_wheel(folder: Path) -> Path:
+    """Return our program as this checkout has it, installed from a wheel by the newest pip.
+
+    Args:
+        folder: Of the virtual environment.
+
+    Raises:
+        CalledProcessError: It could not be installed.
+    """
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q"]
+    program = folder / "bin" / "backscroll"
+    print(f"installing {ROOT} into {folder}", file=sys.stderr)
+    if not program.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([*pip, "--upgrade", "pip"], check=True)
+        subprocess.run([*pip, str(ROOT)], check=True)
+    else:
+        subprocess.run([*pip, "--force-reinstall", "--no-deps", str(ROOT)], check=True)
+    return program
+
+
 def main() -> int:
     """Print the table; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -122,9 +147,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     asked = parser.parse_args()
     try:
-        program = installed(asked.venv)
+        program, own = installed(asked.venv), our_wheel(asked.venv.with_name("backscroll"))
     except (subprocess.CalledProcessError, OSError) as error:
-        print(f"{PEER} cannot be installed: {error}", file=sys.stderr)
+        print(f"cannot be installed: {error}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder, clean_environment() as clean:
         home = Path(folder)
@@ -133,26 +158,43 @@ def main() -> int:
         shutil.copytree(tree, home / ".claude", copy_function=_linked)
         environment = clean | {"HOME": folder, "FAST_RESUME_THEME": "dark"}
         peer = [str(program), "--no-images"]
-        ours = [str(Path(sys.executable).with_name("backscroll"))]
+        # With its own bytecode, which pip has compiled.
+        del environment["PYTHONPYCACHEPREFIX"]
+        ours = [str(own)]
         _first_runs(peer, ours, environment)
         title = _newest_title(ours, environment)
-        _leave_screen(ours, environment)
+        _leave_screen(ours, environment, home)
         elsewhere = {"XDG_STATE_HOME": str(home / "elsewhere")}
+        alone = [str(own.with_name("python")), "-c", f"import os; os.write(2, {title.encode()!r})"]
         programs = {
-            PEER: (peer, environment), "backscroll": (ours, environment),
-            "no screen": (ours, environment | elsewhere),
+            PEER: (peer, environment), "interpreter": (alone, environment),
+            "backscroll": (ours, environment), "no screen": (ours, environment | elsewhere),
         }
         _print(programs, asked.rounds, title)
     return 0
 
 
-def _leave_screen(ours: list[str], environment: Mapping[str, str]) -> None:
-    """Run the browser until it is at rest, and quit, as somebody who starts it again has done."""
-    with Answering(ours, environment) as terminal:
-        terminal.quiet(LEFT_AFTER_S)
-        terminal.send(b"\x11")
-        while terminal.process.poll() is None:
-            terminal.pump(0.05)
+def _leave_screen(ours: list[str], environment: Mapping[str, str], home: Path) -> None:
+    """Run the browser until it is at rest, and quit, as somebody who starts it again has done.
+
+    Args:
+        ours: The program.
+        environment: Its variables.
+        home: Where its state folder is.
+
+    Raises:
+        RuntimeError: It kept no picture of its screen.
+    """
+    for _ in range(LEAVINGS):
+        with Answering(ours, environment) as terminal:
+            terminal.quiet(LEFT_AFTER_S)
+            terminal.send(b"\x11")
+            while terminal.process.poll() is None:
+                terminal.pump(0.05)
+        state = Path(environment.get("XDG_STATE_HOME", home / ".local" / "state"))
+        if any(state.rglob("*.screen")):
+            return
+    raise RuntimeError("the browser kept no picture of its screen")
 
 
 def _linked(source: str, target: str) -> None:
@@ -205,7 +247,7 @@ def _print(
         peak = statistics.median(run.peak for run in runs)
         print(f"{name:<12} {statistics.median(seconds):>8.1f} ms {min(seconds):>6.1f} ms"
               f" {peak:>12.1f} MB")
-    for name in ("backscroll", "no screen"):
+    for name in list(programs)[1:]:
         pairs = zip(found[name], found[PEER], strict=True)
         ratio = statistics.median(own.seconds / other.seconds for own, other in pairs)
         print(f"{name} / {PEER}, pair by pair: x{ratio:.2f}")
