@@ -151,7 +151,7 @@ def test_sizes_on_a_server(
     assert settings["server_encoding"] == "UTF8" and settings["role"] == "postgres"
     assert printed(capsys, "--store", looker(postgres, url), "stats", "--store")["total"] > 0
     assert main(["--store", url, "stats", "--store"]) == 0
-    assert '"backscroll".changes' in capsys.readouterr().out
+    assert "  backscroll.changes  " in capsys.readouterr().out
 
 
 def test_old_sessions_are_pruned(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -75,8 +76,9 @@ def _print_server(database: Database, found: ServerSizes) -> None:
     whole = [] if found.database is None else [
         (figures.size(found.database), "the whole database")]
     _print_tables(database, [
-        ("tables", [(figures.size(one.size), f"{one.place}  {figures.size(one.indexes)} of it"
-                     " indexes") for one in found.tables]),
+        ("tables", [(figures.size(one.size),
+                     f"{_plain(one.place)}  {figures.size(one.indexes)} of it indexes")
+                    for one in found.tables]),
         ("space", [(figures.size(found.total), "together"), *whole]),
         ("rows", [(f"{'about ' if one.is_estimate else ''}{one.rows:,}", one.name)
                   for one in found.tables]),
@@ -130,3 +132,8 @@ def _print_tables(
         printer.line(printer.paint(head, "bold"))
         for value, name in rows:
             printer.line(printer.paint(f"  {value:>12}  {name}"))
+
+
+def _plain(place: str) -> str:
+    """Return a table's name as people write it, without quotes that it does not need."""
+    return re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", place)
