@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from store.engine.beginning import Done, begin
+from store.engine.beginning import Done, begin, changed
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database, Form, in_transaction, open_database
 from store.engine.transactions import OfSession, for_user
@@ -183,15 +183,46 @@ class AsyncDatabase:
                 go well, as it opens the store again.
         """
         assert self._writer is not None
+        begin(self._writer, change, lambda error: done(self._raised(error)))
 
-        def ended(error: BaseException | None) -> None:
-            if isinstance(error, sqlite3.Error):
-                cause, error = error, for_user(error, self.path, writing=True)
-                if error is not cause:
-                    error.__cause__ = cause
+    def begin_later(self, make: Callable[[], OfSession | None], done: Done, after_s: float) -> bool:
+        """Begin a write within a time, where that takes no thread to be woken: in a file.
+
+        Args:
+            make: Returns the change, or None for none; called on the thread that writes.
+            done: Called on that thread as that of ``begin`` in the loop.
+            after_s: The time.
+
+        Returns:
+            Whether it will be begun.
+        """
+        writer = self._writer
+        if not self.can_begin or writer is None or writer.database.server is not None:
+            return False
+        database = writer.database
+
+        def work() -> None:
+            change = make()
+            if change is None:
+                return
+            error: BaseException | None = None
+            try:
+                changed(database, change)
+            except BaseException as raised:
+                error = self._raised(raised)
             done(error)
 
-        begin(self._writer, change, ended)
+        writer.later(work, after_s)
+        return True
+
+    def _raised(self, error: BaseException | None) -> BaseException | None:
+        """Return the error that ``write`` raises for one of a change."""
+        if not isinstance(error, sqlite3.Error):
+            return error
+        found = for_user(error, self.path, writing=True)
+        if found is not error:
+            found.__cause__ = error
+        return found
 
     def _refuse_closed(self) -> None:
         if self._closed:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from store.engine.server.sent import Sent
     from store.engine.transactions import Asking, OfSession
 
+_MOST_TEXT = 65_536
+"""Characters of a statement that a loop encodes and sends itself."""
 Done = Callable[[BaseException | None], object]
 
 
@@ -61,6 +63,8 @@ def _asked(writer: ConnectionThread, change: OfSession) -> tuple[Asking, Sent] |
     except StopIteration:
         change.at_once = None
         return None
+    if sum(len(value) for value in values.values() if isinstance(value, str)) > _MOST_TEXT:
+        return None
     sent = database.remote.send(statement, values)
     return None if sent is None else (steps, sent)
 
@@ -80,10 +84,15 @@ def _post(writer: ConnectionThread, change: OfSession, done: Done) -> None:
     if writer.closed:
         done(StoreError(f"the store {writer.database.name} was closed"))
     else:
-        writer.post(partial(_changed, writer.database, change), done)
+        writer.post(partial(changed, writer.database, change), done)
 
 
-def _changed(database: Database, change: OfSession) -> None:
+def changed(database: Database, change: OfSession) -> None:
+    """Write a change, in its transaction.
+
+    Raises:
+        StoreError: The file was replaced, or the connection is closed.
+    """
     if database.moved():
         raise StoreError(f"{database.name} has to be opened again")
     in_transaction(database, change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +15,7 @@ import aiosqlite
 
 from store.engine.database import Database, open_database
 from store.engine.following import Followed, Following
+from store.engine.late_work import LateWork
 from store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class ConnectionThread:
         self._opened: Database | None = None
         self._closing: asyncio.Future[None] | None = None
         self._following: Following | None = None
+        self._late = LateWork()
         self._connection = _daemonic(self._connect)
 
     def _connect(self) -> sqlite3.Connection:
@@ -84,6 +87,7 @@ class ConnectionThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function on the thread, after those already queued, and return its result."""
+        self._late.leave()
         self._leave_to_thread()
         done: Any = await self._connection.execute_fetchall(self._for_loop(work))
         # Taken out: the thread holds on to the list until its next work.
@@ -98,7 +102,24 @@ class ConnectionThread:
             work: The function.
             done: Called in the running loop once it has ended, with its error.
         """
+        if self._late.add_now(partial(_ended, asyncio.get_running_loop(), work, done)):
+            return
         self._leave_to_thread()
+        self._queue(work, done)
+
+    def later(self, work: Callable[[], object], after_s: float) -> None:
+        """Run a function on the thread within a time, mostly without waking it for that.
+
+        Args:
+            work: The function, which raises nothing.
+            after_s: The time.
+        """
+        if self._late.add(work, after_s):
+            self._queue(self._late.serve, _ignored)
+
+    def _queue(
+        self, work: Callable[[], object], done: Callable[[BaseException | None], object]
+    ) -> None:
         # Up to where it waits, which is after it has queued the function.
         waited: asyncio.Future[Any] = next(
             self._connection.execute_fetchall(self._for_loop(work)).__await__())
@@ -160,6 +181,7 @@ class ConnectionThread:
 
     async def close(self) -> None:
         """Close the connection and end the thread, after the queued functions."""
+        self._late.leave()
         self._leave_to_thread()
         if self.closed:
             return
@@ -169,6 +191,30 @@ class ConnectionThread:
         finally:
             if self._opened is not None:
                 self._opened.close()
+
+
+def _ended(
+    loop: asyncio.AbstractEventLoop, work: Callable[[], object],
+    done: Callable[[BaseException | None], object],
+) -> None:
+    """Run a function and tell a loop how it ended.
+
+    Args:
+        loop: The loop.
+        work: The function.
+        done: As for ``ConnectionThread.post``.
+    """
+    error: BaseException | None = None
+    try:
+        work()
+    except BaseException as raised:
+        error = raised
+    with contextlib.suppress(RuntimeError):  # The loop has ended.
+        loop.call_soon_threadsafe(done, error)
+
+
+def _ignored(_: BaseException | None) -> None:
+    """Take how something ended that raises nothing."""
 
 
 def _answered(

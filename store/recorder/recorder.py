@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType, coroutine
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from store.engine.async_database import AsyncDatabase
-from store.engine.transactions import is_lost
+from store.engine.transactions import OfSession, is_lost
 from store.errors import BackscrollError, Invalid, Refused
 from store.queries import sessions
 from store.recorder.backoff import AGAIN, Backoff
@@ -73,6 +73,11 @@ class Recorder:
         self._background: asyncio.Task[None] | None = None
         self._saving: Saving | None = None
         self._waiters: list[asyncio.Future[BaseException | None]] = []
+        # The thread of the store takes what waits, too, unless a call is at work alone.
+        self._guard = threading.RLock()
+        self._is_alone = False
+        self._is_late = False
+        self._loop = asyncio.get_running_loop()
         self._in_background = False
         self._backoff = Backoff()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -165,8 +170,9 @@ class Recorder:
     @property
     def message(self) -> dict[str, Any] | None:
         """The UIMessage as the SDK would have it now, None between two messages."""
-        message = self._recording.message
-        return None if message is None else message.state.message()
+        with self._guard:
+            message = self._recording.message
+            return None if message is None else message.state.message()
 
     def generate_message_id(self) -> str:
         """Return an id for the SDK's ``generateMessageId``; the row will have the same."""
@@ -284,21 +290,22 @@ class Recorder:
         ):
             await self._alone(self._save_or_refuse)
         # Nothing to wait for where no save runs, or one that has its rows already.
-        free, now = self._in_background or not self._lock.locked(), False
-        if free and recording.grow(chunk):
-            recording.waiting += size or delta_size(chunk)
-            now = recording.waiting >= recording.full
-        elif not isinstance(chunk, dict) or not isinstance(chunk.get("type"), str):
-            raise Invalid("a chunk must be an object with a type")
-        elif free and not recording.needs_store(chunk):
-            now = recording.absorb(chunk, size)
-        else:
+        free, now, taken = self._in_background or not self._lock.locked(), False, False
+        with self._guard:
+            if free and recording.grow(chunk):
+                recording.waiting += size or delta_size(chunk)
+                now, taken = recording.waiting >= recording.full, True
+            elif not isinstance(chunk, dict) or not isinstance(chunk.get("type"), str):
+                raise Invalid("a chunk must be an object with a type")
+            elif free and not recording.needs_store(chunk):
+                now, taken = recording.absorb(chunk, size), True
+        if not taken:
             await self._alone(lambda: self._receive(chunk, size))
         if now and not self._backoff.tries:
             if not self._begin_save() or not await self._is_saved():
                 await self._alone(self._save_or_wait)
         elif self._timer is None:
-            if recording.waiting:
+            if recording.waiting and not self._is_late:
                 self._start_timer()
         elif time.monotonic() >= self._due:
             # The timer would wake the loop a moment later, for this alone.
@@ -419,40 +426,77 @@ class Recorder:
         Returns:
             False where nothing was begun, and the usual way has to.
         """
-        if (self._saving or self._closed or self._backoff.tries or self._lock.locked()
-                or not self._store.can_begin):
-            return False
-        saving = self._saving = self._recording.begin_save(exact=exact)
+        with self._guard:
+            if (self._saving or self._closed or self._backoff.tries or self._lock.locked()
+                    or not self._store.can_begin):
+                return False
+            saving = self._saving = self._recording.begin_save(exact=exact)
         if saving is None:
             return False
         self._stop_timer()
         self._store.begin(saving.change, self._save_ended)
         return True
 
+    def _late_change(self) -> OfSession | None:
+        """Take what waits, on the thread that writes; None where the loop has to, or need not."""
+        with self._guard:
+            self._is_late = False
+            if not self._recording.waiting or self._closed or self._backoff.tries:
+                return None
+            if self._saving is None and not self._is_alone:
+                self._saving = self._recording.begin_save()
+                if self._saving is not None:
+                    return self._saving.change
+        self._call(self._save_after_all)
+        return None
+
+    def _save_after_all(self) -> None:
+        """Save what the thread could not take, as the loop was at it."""
+        if self._timer is None:
+            self._on_timer()
+
+    def _late_ended(self, error: BaseException | None) -> None:
+        """Take the end of a save, on the thread that writes."""
+        with self._guard:
+            if error is None and not self._waiters and self._saving is not None:
+                self._recording.saved(self._saving)
+                self._saving = None
+                return
+        self._call(lambda: self._save_ended(error))
+
+    def _call(self, work: Callable[[], object]) -> None:
+        """Call a function in the loop, if that still runs."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work)
+
     def _save_ended(self, error: BaseException | None) -> None:
-        saving, self._saving = self._saving, None
-        assert saving is not None
-        waiters = [waiter for waiter in self._waiters if not waiter.done()]
-        self._waiters = []
-        if error is None:
-            self._recording.saved(saving)
-        else:
-            self._recording.not_saved(saving, error)
-            if isinstance(error, Refused) and not is_lost(error):
-                self._try_again(error, saving.waiting)
+        with self._guard:
+            saving, self._saving = self._saving, None
+            waiters = [waiter for waiter in self._waiters if not waiter.done()]
+            self._waiters = []
+            assert saving is not None
+            if error is None:
+                self._recording.saved(saving)
             else:
+                self._recording.not_saved(saving, error)
                 self._recording.waiting += saving.waiting or 1
-                if self._timer is None:
-                    self._start_timer()
-                if not waiters:
-                    self._save_behind()
+        if isinstance(error, Refused) and not is_lost(error):
+            self._try_again(error, self._recording.waiting)
+        elif error is not None:
+            if self._timer is None and not self._is_late:
+                self._start_timer()
+            if not waiters:
+                self._save_behind()
         for waiter in waiters:
             waiter.set_result(error)
 
     async def _save_end(self) -> BaseException | None:
         """Wait for the end of the save that was begun; return its error."""
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        with self._guard:
+            if self._saving is None:
+                return None
+            self._waiters.append(waiter)
         error: BaseException | None = await waiter
         return error
 
@@ -532,6 +576,11 @@ class Recorder:
 
     def _start_timer(self, after_s: float | None = None) -> None:
         seconds = self._timer_s if after_s is None else after_s
+        if seconds is not None and after_s is None and not self._backoff.tries:
+            self._is_late = True  # Before, as the thread may be quick.
+            if self._store.begin_later(self._late_change, self._late_ended, seconds):
+                return
+            self._is_late = False
         if seconds is not None:
             self._due = time.monotonic() + seconds - _EARLY_S
             self._timer = asyncio.get_running_loop().call_later(seconds, self._on_timer)
@@ -551,9 +600,7 @@ class Recorder:
         self._background = asyncio.create_task(self._save_in_background())
 
     async def _save_in_background(self) -> None:
-        async with self._lock:
-            if self._saving is not None:
-                await self._save_end()
+        async with self._in_turn():
             if not self._recording.waiting or self._is_put_off:
                 return
             self._in_background = True
@@ -565,15 +612,25 @@ class Recorder:
             finally:
                 self._in_background = False
 
+    @contextlib.asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        """Begin after what other tasks have begun, and keep the thread from taking what waits."""
+        async with self._lock:
+            with self._guard:
+                self._is_alone = True
+            try:
+                await self._save_end()
+                yield
+            finally:
+                self._is_alone = False
+
     async def _alone(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do something after what other tasks began; a caller that is cancelled does not end it.
 
         What is being written then is written whole, and counted once.
         """
         async def locked() -> T:
-            async with self._lock:
-                if self._saving is not None:
-                    await self._save_end()
+            async with self._in_turn():
                 return await work()
 
         doing = locked()

@@ -56,8 +56,7 @@ def _grow_part(data_json: str) -> str:
     return f"UPDATE chat_parts SET data_json = {data_json}, updated_at = ? WHERE id = ?"
 
 
-_LOG_CHANGE = (
-    "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?) RETURNING seq")
+_LOG_CHANGE = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
 RESERVE = (
     "CASE WHEN has_sequence_privilege(CAST($sequence AS oid), 'USAGE')"
     " THEN nextval(CAST(CAST($sequence AS oid) AS regclass)) END"
@@ -292,7 +291,11 @@ def log_change(db: Database, session_id: str, message_id: str | None, at: int) -
     """
     if db.form.name != "own":
         return
-    (seq,) = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).fetchone()
+    values = session_id, message_id, at
+    if db.server is None:
+        seq = db.file.execute(_LOG_CHANGE, values).lastrowid or 0
+    else:
+        (seq,) = db.connection.execute(f"{_LOG_CHANGE} RETURNING seq", values).fetchone()
     trim_now_and_then(db, seq)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from store import Refused, Store
+from store.engine.late_work import LateWork
 from store.engine.opening import open_target
 from store.engine.server.connection import ServerConnection
 from store.engine.server.sent import Sent
@@ -260,3 +263,78 @@ async def test_calls_during_a_save_come_after_it(tmp_path: Path) -> None:
         assert await texts(store, recorder.session_id) == [words(2)]
         with pytest.raises(Refused, match="closed"):
             await recorder.flush()
+
+
+async def test_what_waits_is_saved_late_by_the_thread_whatever_else_it_does(
+    tmp_path: Path,
+) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        session = await store.create_session("mine")
+        recorder = await Recorder.open(store, policy=SavePolicy(save_buffer_ms=1))
+        await recorder.feed(START)
+        for number in range(400):
+            await recorder.feed(delta(number))
+            if number % 7 == 0:
+                await asyncio.sleep(0.001)
+            if number % 50 == 0:
+                await store.rename(session, f"Title {number}")
+                assert recorder.message == {"id": "", "role": "assistant", "parts": [
+                    {"type": "text", "text": words(number + 1), "state": "streaming"}]}
+            if number % 90 == 0:
+                await recorder.user_message("and then?")
+        found: list[str] = []
+        async with asyncio.timeout(120):
+            while words(400) not in found:
+                found = await texts(store, recorder.session_id)
+        assert found == [words(400)]  # What was said meanwhile waits.
+        await recorder.close()
+
+
+@pytest.mark.parametrize("ending", ["closed", "replaced", "held"])
+async def test_a_late_save_that_fails_is_done_again(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.recorder.backoff.FIRST_S", 0)
+    problems: list[str] = []
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        await store.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
+        recorder = await Recorder.open(store, problem=problems.append)
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        other = sqlite3.connect(store.path, isolation_level=None)
+        if ending == "replaced":
+            store.path.rename(tmp_path / "old.db")
+            other.execute("VACUUM INTO ?", (str(store.path),))
+        elif ending == "held":
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            assert store._writer is not None
+            await store._writer.close()
+        await recorder.feed(delta(1))
+        async with asyncio.timeout(120):
+            while ending == "held" and not problems:
+                await asyncio.sleep(0.001)
+        other.close()
+        async with asyncio.timeout(120):
+            while await texts(store, recorder.session_id) != [words(2)]:
+                await asyncio.sleep(0.001)
+        assert bool(problems) == (ending == "held")
+        await recorder.close()
+
+
+def test_late_work_is_done_in_order_and_ends_where_the_thread_is_wanted() -> None:
+    late, done = LateWork(), list[int]()
+    assert late.add(lambda: done.append(1), 0.001)
+    assert not late.add(lambda: done.append(2), 3600)
+    thread = threading.Thread(target=late.serve)
+    thread.start()
+    seen = threading.Event()
+    assert late.add_now(seen.set)
+    assert seen.wait(120)
+    late.leave()
+    thread.join(120)
+    assert done == [1, 2]
+    assert not late.add_now(seen.set)
+    assert late.add(lambda: done.append(3), 0.001)
+    late.serve()
+    assert done == [1, 2, 3]
