@@ -284,13 +284,11 @@ class Recorder:
             Refused: The recorder is closed; or another program holds the store, and as much
                 waits as may: this chunk was not taken, and can be fed again.
         """
-        recording = self._recording
-        if self._backoff.tries and (
-            recording.waiting >= MOST_WAITING or self._backoff.is_hopeless
-        ):
+        recording, backoff = self._recording, self._backoff
+        if backoff.tries and (recording.waiting >= MOST_WAITING or backoff.is_hopeless):
             await self._alone(self._save_or_refuse)
         # Nothing to wait for where no save runs, or one that has its rows already.
-        free, now, taken = self._in_background or not self._lock.locked(), False, False
+        free, now, taken = self._in_background or not self._is_alone, False, False
         with self._guard:
             if free and recording.grow(chunk):
                 recording.waiting += size or delta_size(chunk)
@@ -301,7 +299,7 @@ class Recorder:
                 now, taken = recording.absorb(chunk, size), True
         if not taken:
             await self._alone(lambda: self._receive(chunk, size))
-        if now and not self._backoff.tries:
+        if now and not backoff.tries:
             if not self._begin_save() or not await self._is_saved():
                 await self._alone(self._save_or_wait)
         elif self._timer is None:
