@@ -68,6 +68,12 @@ class Conditions:
         """Whether only some places are searched."""
         return len(self.places) < len(PLACES)
 
+    @property
+    def of_messages(self) -> bool:
+        """Whether something is asked of messages beside their texts, so that not all fit."""
+        timed = self.after > -(2**63) or self.before < 2**63
+        return bool(self.roles or self.notes or self.hidden or timed)
+
     def in_time(self, at: int) -> bool:
         """Return whether a hit of this time is wanted."""
         return self.after <= at < self.before

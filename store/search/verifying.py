@@ -226,8 +226,7 @@ class Verifier:
         self._read_sessions({each.session_id for each in batch})
         wanted = [each for each in batch if self._is_wanted(each.session_id)]
         titles = self._titles([each.session_id for each in wanted if each.message_id is None])
-        messages = self._messages([each.message_id for each in wanted if each.message_id])
-        parts = self._parts([each for each in wanted if each.message_id in messages])
+        messages, parts = self._messages_and_parts([each for each in wanted if each.message_id])
         for candidate in wanted:
             if candidate.message_id is None:
                 yield self._title(candidate.session_id, titles.get(candidate.session_id))
@@ -269,6 +268,19 @@ class Verifier:
             " JOIN chat_sessions s ON s.id = j.value", [array_of(ids)],
         )
         return {text(row[0]) or "": text(row[1]) or "" for row in rows}
+
+    def _messages_and_parts(
+        self, candidates: Sequence[Candidate]
+    ) -> tuple[dict[str, Message], dict[str, list[Part]]]:
+        """Return the candidates' messages that are wanted, and those of their parts that may match.
+
+        Of the messages with the trigrams of a common phrase one in ten has the phrase.
+        """
+        if self.asks.of_messages:
+            messages = self._messages([each.message_id or "" for each in candidates])
+            return messages, self._parts([e for e in candidates if e.message_id in messages])
+        parts = self._parts(candidates) if self.asks.parts else {}
+        return self._messages(list(parts)), parts
 
     def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
         if not ids or not self.asks.parts:
