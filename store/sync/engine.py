@@ -228,6 +228,7 @@ class Sync:
             self.database.connection.execute(pragma)
         new = [job for job in jobs if job.stored is None]
         if sum(job.unit.size for job in new) >= self.settings.outline_bytes:
+            self.progress.listing = True
             self._listing = outlines.list_first(
                 self.database, new, self.settings.excludes, self.clock, self.stopped
             )
@@ -239,6 +240,7 @@ class Sync:
     def _list_on(self) -> bool:
         """List the next unit of those that are listed first; return whether more follow."""
         listed = next(self._listing, None)
+        self.progress.listing = listed is not None
         if listed is not None and listed != self.progress.files_listed:
             self.progress.files_listed = listed
             self._report()

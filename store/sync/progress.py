@@ -16,6 +16,7 @@ class Progress:
 
     Attributes:
         files_listed: Number of new files whose sessions are listed, before they are read.
+        listing: Whether more of them are being listed.
         rate: Bytes per second over the last seconds; 0 while unknown.
         eta_s: Seconds left at this rate; None while unknown.
         sessions: Number of sessions written so far.
@@ -24,6 +25,7 @@ class Progress:
     """
 
     files_listed: int = 0
+    listing: bool = False
     files_done: int = 0
     files_total: int = 0
     bytes_done: int = 0

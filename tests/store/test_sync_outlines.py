@@ -303,8 +303,12 @@ def test_the_newest_are_listed_before_helpers_start(
     monkeypatch.setattr(Sync, "_pool_for", counted)
     monkeypatch.setattr(engine, "BULK_UNITS", 1)
     monkeypatch.setattr(outlines, "WRITTEN_AT_ONCE", 5)
-    Sync(library, LISTED).run([FIRST["claude-code"].target()])
+    said: list[tuple[bool, int]] = []
+    sync = Sync(library, LISTED, on_progress=lambda now: said.append((now.listing, now.files_done)))
+    sync.run([FIRST["claude-code"].target()])
     assert 0 < found[0] < len(sessions(library))
+    assert said[0] == (False, 0) and (True, 0) in said
+    assert said[-1][0] is False and said[-1][1] > 0
 
 
 def test_listing_goes_on_while_a_helper_writes(

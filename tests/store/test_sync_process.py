@@ -268,5 +268,5 @@ def test_progress_is_json_lines(tree: Path, tmp_path: Path) -> None:
     assert events[0]["files_total"] == 9
     assert set(events[0]) >= {
         "files_done", "files_total", "bytes_done", "bytes_total", "rate", "eta_s", "sessions",
-        "problems",
+        "problems", "listing",
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,13 @@ def test_a_sync_says_that_it_lists_before_it_reads() -> None:
     )
     reading = Progress(files_listed=2000, files_done=3, files_total=2000)
     assert progress_words(reading) == "syncing 3 of 2,000 files"
+    # Helpers read already; how long that takes is not known from those few.
+    listing = replace(reading, files_listed=400, listing=True, eta_s=3281.0)
+    assert progress_words(listing) == "listing 400 of 2,000 files"
+
+
+@pytest.mark.parametrize(("seconds", "words"), [
+    (0.4, ""), (12.4, ", 12 s left"), (89.0, ", 89 s left"), (3281.0, ", 55 min left")])
+def test_a_sync_says_how_long_it_takes(seconds: float, words: str) -> None:
+    reading = Progress(files_done=3, files_total=2000, eta_s=seconds)
+    assert progress_words(reading) == f"syncing 3 of 2,000 files{words}"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PAUSES_S = (1.0, 5.0, 30.0)
 """Before a watcher that ended by itself is started again; the last one again and again."""
+EXACT_S = 90
+"""Up to so many seconds the time that is left is told in seconds, else in minutes."""
 
 
 class Syncing:
@@ -169,15 +171,20 @@ def server_words(servers: Sequence[Server]) -> str:
 def progress_words(progress: Progress) -> str:
     """Return how far a sync is, such as ``syncing 120 of 2,000 files, 12 s left``.
 
-    While sessions are only listed: ``listing 120 of 2,000 files``.
+    While sessions are listed before they are read: ``listing 120 of 2,000 files``.
     """
     if progress.waiting:
         return "waiting for another sync"
     if not progress.files_total:
         return "syncing"
-    if progress.files_listed and not progress.files_done:
+    if progress.listing or (progress.files_listed and not progress.files_done):
         return f"listing {progress.files_listed:,} of {progress.files_total:,} files"
     words = f"syncing {progress.files_done:,} of {progress.files_total:,} files"
     if progress.eta_s is not None and progress.eta_s >= 1:
-        words += f", {progress.eta_s:.0f} s left"
+        words += f", {_left(progress.eta_s)} left"
     return words
+
+
+def _left(seconds: float) -> str:
+    """Return a time that is no more exact than an estimate can be."""
+    return f"{seconds:.0f} s" if seconds < EXACT_S else f"{seconds / 60:.0f} min"
