@@ -239,13 +239,15 @@ def held_keys(quick: bool) -> list[Line]:
 def open_session(quick: bool) -> list[Line]:
     """Open a long session and a short one in turn, each to the last part's text."""
     parts, rounds = _count(quick, 100_000, 2_000), _count(quick, 25, 2)
-    found = open_times(parts, rounds)
+    found, spent = open_times(parts, rounds)
     long, short = found[parts], found[SMALL_PARTS]
     return [
         Line(
             "open", f"Enter to the transcript, {parts:,} parts", _ms(statistics.median(long)),
             "ms", _ms(statistics.median(short)), Limits(ratio=1.3, value=100),
-            {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long))},
+            {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long)),
+             "cpu_median_ms": _ms(statistics.median(spent[parts])),
+             "floor_cpu_median_ms": _ms(statistics.median(spent[SMALL_PARTS]))},
         )
     ]  # fmt: skip
 
@@ -290,16 +292,22 @@ def open_times_in(
     return found, spent
 
 
-def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
-    """Return the seconds of Enter on the long and the short session of one store, by parts.
+def open_times(
+    parts: int, rounds: int
+) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
+    """Open the long and the short session of one store in turn.
 
     Each was opened once before, which loads what draws their parts.
 
     Args:
         parts: Of the long session.
         rounds: How often each is opened.
+
+    Returns:
+        The seconds of each Enter, and its CPU seconds, by parts.
     """
     found: dict[int, list[float]] = {parts: [], SMALL_PARTS: []}
+    spent: dict[int, list[float]] = {parts: [], SMALL_PARTS: []}
     store = with_sidecars(long_store(parts))
     with app.running(store, last_words(SMALL_PARTS)) as terminal:
         for _ in range(rounds + 1):
@@ -308,11 +316,16 @@ def open_times(parts: int, rounds: int) -> dict[int, list[float]]:
                 terminal.rest(REST_S)
                 terminal.send(key)
                 terminal.until(f"{size} parts".encode())
+                before = exact_cpu_seconds(terminal.process.pid)
                 pressed = terminal.send(app.ENTER)
                 shown = terminal.until(last_words(size).encode(), frame=True)
                 found[size].append(shown - pressed)
+                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(REST_S)
-    return {size: times[1:] for size, times in found.items()}
+    return (
+        {size: times[1:] for size, times in found.items()},
+        {size: times[1:] for size, times in spent.items()},
+    )
 
 
 # -- paging, and memory after it
