@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PAUSES_S = (1.0, 5.0, 30.0)
 """Before a watcher that ended by itself is started again; the last one again and again."""
 EXACT_S = 90
-"""Up to so many seconds the time that is left is told in seconds, else in minutes."""
+"""Up to so many seconds, the time left is shown in seconds, above in minutes."""
 
 
 class Syncing:

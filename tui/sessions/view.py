@@ -31,7 +31,7 @@ CACHED_ROWS = 4_096
 DRAWN_LINES = 400
 """Lines that are kept drawn: some 10 kB each."""
 MOMENT_MS = 1_000
-"""Ages are told as of a moment, so that lines are made again no more often than this."""
+"""How exact ages are: their lines are made again no more often than this."""
 PREFETCH = 48
 """Entries around what is seen whose rows are read ahead."""
 
