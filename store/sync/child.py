@@ -52,8 +52,7 @@ class Child:
         self._listener = threading.Thread(target=self._listen, args=(take,), daemon=True)
         try:
             threading.Thread(target=self._look_after, daemon=True).start()
-            for frame in first:
-                self.send(frame)
+            self.send(*first)
             self._listener.start()
         except RuntimeError:
             self.kill()
@@ -64,11 +63,11 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def send(self, frame: Frame) -> None:
-        """Send a frame; that the process has ended is noticed by the end of its frames."""
+    def send(self, *frames: Frame) -> None:
+        """Send frames; that the process has ended is noticed by the end of its own."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
-            send(self._process.stdin, frame)
+            send(self._process.stdin, *frames)
 
     def close_stdin(self) -> None:
         """Close its stdin, which ends it after its running transaction."""

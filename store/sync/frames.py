@@ -44,7 +44,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ReadsNow:
-    """From a helper: it starts to read this task; None when the reading is done."""
+    """From a helper: it starts to read this task; None before it does anything else."""
 
     number: int | None
 
@@ -100,14 +100,15 @@ class StepWritten:
 Frame = Start | Task | ReadsNow | Wrote | Failed | StepRead | StepWritten
 
 
-def send(pipe: IO[bytes], frame: Frame) -> None:
-    """Write a frame and flush.
+def send(pipe: IO[bytes], *frames: Frame) -> None:
+    """Write frames and flush.
 
     Raises:
         BrokenPipeError: The other end is gone.
     """
-    body = pickle.dumps(frame, protocol=pickle.HIGHEST_PROTOCOL)
-    pipe.write(len(body).to_bytes(LENGTH_BYTES, "little") + body)
+    for frame in frames:
+        body = pickle.dumps(frame, protocol=pickle.HIGHEST_PROTOCOL)
+        pipe.write(len(body).to_bytes(LENGTH_BYTES, "little") + body)
     pipe.flush()
 
 

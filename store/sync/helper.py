@@ -50,6 +50,7 @@ class Helper:
     _sources: dict[str, Source] = field(default_factory=dict)
     _batch: Batch = field(init=False)
     _numbers: list[int] = field(default_factory=list)
+    _at: int | None = None
 
     def __post_init__(self) -> None:
         """Start with an empty batch."""
@@ -63,6 +64,8 @@ class Helper:
             BrokenPipeError: The parent process is gone.
         """
         while True:
+            if not self._numbers:
+                self._tell(None)
             try:
                 task = self.tasks.get(block=not self._numbers)
             except queue.Empty:
@@ -83,23 +86,25 @@ class Helper:
     def _read(self, task: Task) -> None:
         source = self._source(task.kind)
         job = Job(source, task.root, task.unit, task.stored, task.attempts, task.whole)
-        send(self.answers, ReadsNow(task.number))
-        results = read_in_steps(job, self.start.keep_originals, self.database)
-        while True:
-            result = next(results, None)
-            send(self.answers, ReadsNow(None))
-            if result is None:
-                return
+        self._tell(task.number)
+        for result in read_in_steps(job, self.start.keep_originals, self.database):
             leave_out(result, self.start.excludes)
             self._batch.add(job, result)
             self._numbers.append(task.number)
             if result.more:
                 self._write()
-                send(self.answers, ReadsNow(task.number))
+                self._tell(task.number)
+
+    def _tell(self, number: int | None) -> None:
+        """Tell the parent which task is read now: it is lost where this process dies."""
+        if number != self._at:
+            send(self.answers, ReadsNow(number))
+            self._at = number
 
     def _write(self, *, wait: bool = True) -> None:
         """Write the batch; where another helper writes and this need not wait, it is kept."""
         batch, numbers = self._batch, self._numbers
+        self._tell(None)
         with write_turn(self.database.path, wait=wait) as mine:
             if not mine:
                 return

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 BULK_BYTES = 24 << 20
 """Below this many bytes no helpers are started: starting them takes as long as the work."""
 ASSIGNED_BYTES = 1 << 20
-"""Source bytes of tasks that each helper has waiting: few, so that all end at the same time."""
+"""Source bytes of tasks that each helper has waiting: few, so that all end at the same time.
+
+It gets more once half of them are begun: several at once wake it less often than one by one.
+"""
 MOST_DEATHS = 3
 """A sync fails when this many helpers in a row end while reading no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
@@ -191,6 +194,7 @@ class _Helper(Child):
     Attributes:
         given: Assigned tasks that are not written yet, by number, in order.
         at: The number of the task that is being read.
+        waiting_bytes: Source bytes of the assigned tasks that are not begun.
     """
 
     def __init__(
@@ -198,21 +202,28 @@ class _Helper(Child):
     ) -> None:
         self.given: dict[int, Task] = {}
         self.at: int | None = None
-        self._not_begun: dict[int, Task] = {}
+        self.waiting_bytes = 0
+        self._not_begun: dict[int, int] = {}
         super().__init__(COMMAND, lambda frame: received.put((self, frame)), start)
 
     def assign(self, waiting: Scheduler) -> None:
-        """Assign waiting tasks to this helper until it has enough."""
-        while waiting and sum(t.unit.size for t in self._not_begun.values()) < ASSIGNED_BYTES:
+        """Assign waiting tasks to this helper, where it has few, until it has enough."""
+        if self.waiting_bytes >= ASSIGNED_BYTES // 2:
+            return
+        tasks = list[Task]()
+        while waiting and self.waiting_bytes < ASSIGNED_BYTES:
             task = waiting.next(self)
-            self.given[task.number] = self._not_begun[task.number] = task
-            self.send(task)
+            tasks.append(task)
+            size = self._not_begun[task.number] = task.unit.size
+            self.waiting_bytes += size
+            self.given[task.number] = task
+        self.send(*tasks)
 
     def reads(self, number: int | None) -> None:
         """Note the task that it reads now."""
         self.at = number
         if number is not None:
-            self._not_begun.pop(number, None)
+            self.waiting_bytes -= self._not_begun.pop(number, 0)
 
     def wait(self) -> None:
         """Wait until the helper has ended and all its frames are received."""

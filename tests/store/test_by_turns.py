@@ -131,9 +131,10 @@ def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
     received: list[Frame | None] = []
     steps_written = count(1)
 
-    def follow_sent(other: by_turns.OtherProcess, frame: Frame) -> None:
-        end_after(other, frame)
-        send(other, frame)
+    def follow_sent(other: by_turns.OtherProcess, *frames: Frame) -> None:
+        for frame in frames:
+            end_after(other, frame)
+        send(other, *frames)
 
     def follow_received(other: by_turns.OtherProcess) -> Frame | None:
         received.append(receive(other))
