@@ -61,6 +61,10 @@ ROW_ERRORS = (
 """Errors in one session's rows, rather than in the store."""
 
 
+class _Refused(Exception):
+    """The store has refused the rows of a session, and nothing lets only these be put back."""
+
+
 @dataclass(slots=True)
 class Batch:
     """Units that were read and are not yet written.
@@ -134,6 +138,30 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
+    # The state of a long unit is changed when it is written, so that is not done twice.
+    apart = any(result.is_long for _, result in batch.units[:-1])
+    try:
+        return _write(database, batch, clock, apart)
+    except _Refused:
+        for _, result in batch.units:
+            result.not_written()
+        return _write(database, batch, clock, True)
+
+
+def _write(database: Database, batch: Batch, clock: Clock, apart: bool) -> Outcome:
+    """Write a batch, as ``write_batch``.
+
+    Args:
+        database: The library.
+        batch: The units.
+        clock: Gives the time for the change log.
+        apart: Whether each session has a savepoint. SQLite keeps the former content of each page
+            that changes after one: a twentieth of a sync.
+
+    Raises:
+        _Refused: The rows of a session are refused, and it has no savepoint.
+        StoreError: The store is locked for long, read only, full or damaged.
+    """
     outcome = Outcome()
     removed: list[str] = []
     with transaction(database.connection, database.path):
@@ -152,7 +180,9 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 outcome.overtaken.append((job, now_stored))
                 reading_states.save(database, job, None, "")
                 continue
-            written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
+            written = _write_unit(
+                database, job, result, outcome, clock, keep_gone=batch.keep_gone, apart=apart
+            )
             changed = written or changed
             gone = [*_withdrawn(database, job, result), *result.superseded]
             if not batch.keep_gone:
@@ -233,7 +263,9 @@ def _write_unit(
     result: ReadUnit,
     outcome: Outcome,
     clock: Clock,
+    *,
     keep_gone: bool,
+    apart: bool,
 ) -> bool:
     changed = False
     found = list(result.problems)
@@ -242,7 +274,8 @@ def _write_unit(
     same_mapping = units.same_mapping(job)
     files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
-        database.connection.execute("SAVEPOINT session")
+        if apart:
+            database.connection.execute("SAVEPOINT session")
         try:
             written = write_prepared(
                 database, prepared, clock=clock,
@@ -250,6 +283,8 @@ def _write_unit(
                 same_mapping=same_mapping,
             )  # fmt: skip
         except ROW_ERRORS as error:
+            if not apart:
+                raise _Refused from error
             database.connection.execute("ROLLBACK TO session")
             found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))
             sessions.append(prepared.id)
@@ -271,7 +306,8 @@ def _write_unit(
                 )
             if written.new:
                 new.append(str(prepared.metadata["source"]["id"]))
-        database.connection.execute("RELEASE session")
+        if apart:
+            database.connection.execute("RELEASE session")
     before = problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     # A step names those of the steps before it again.
     outcome.problems += len(found) - (before if result.follows else 0)

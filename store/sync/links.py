@@ -42,8 +42,8 @@ class Links:
     pending: bool = False
 
 
-def adopt_exported(database: Database, prepared: PreparedSession) -> None:
-    """Link a session that an agent continued from an exported file to the exported session.
+def adopt_exported(database: Database, prepared: PreparedSession) -> PreparedSession:
+    """Return a session that an agent continued from an exported file, linked to what was exported.
 
     The session is a continuation of the one that the user exported, even if its copied
     records name older ones. If both have the same title, it is numbered like a fork's.
@@ -55,24 +55,23 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
         "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
     ).fetchone() or _exported_file(database, prepared)
     if row is None:
-        return
-    prepared.parent_id = row[0]
+        return prepared
     fork = continued_fork(database.connection, prepared.id)
-    prepared.lineage_kind = "continuation" if fork is None else "fork"
-    prepared.metadata["lineage"] = {"kind": prepared.lineage_kind}
+    kind = "continuation" if fork is None else "fork"
+    metadata = {**prepared.metadata, "lineage": {"kind": kind}}
+    title = metadata.get("title")
     if fork is not None:
-        if fork.title and prepared.metadata.get("title_from") == "first-prompt":
+        if fork.title and metadata.get("title_from") == "first-prompt":
             # This agent does not store titles in its files.
-            prepared.metadata["title"] = fork.title
-            del prepared.metadata["title_from"]
+            metadata["title"] = fork.title
+            del metadata["title_from"]
         if fork.marks and not _is_in_store(database, prepared.id):
-            prepared.metadata["user"] = fork.marks
-        return
-    title = prepared.metadata.get("title")
-    if isinstance(title, str):
-        prepared.metadata["title"] = continued_title(
+            metadata["user"] = fork.marks
+    elif isinstance(title, str):
+        metadata["title"] = continued_title(
             database, prepared.id, row[0], title, _title_before(database, prepared.id)
         )
+    return replace(prepared, parent_id=row[0], lineage_kind=kind, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,12 @@ class ReadUnit:
     superseded: list[str] = field(default_factory=list)
     elsewhere: Outcome | None = None
 
+    def not_written(self) -> None:
+        """Take back what writing it has set, as its transaction was rolled back."""
+        self.written.clear()
+        self.superseded.clear()
+        self.saved = None
+
     def drop_facts_of(self, sessions: Collection[str]) -> None:
         """Remove the facts about sessions (by source id)."""
         self.facts = [fact for fact in self.facts if fact.session not in sessions]

@@ -163,7 +163,7 @@ def _write_place(
         keep_gone = False
         connection.execute("DELETE FROM attachments WHERE session_id = ?", (prepared.id,))
     # Done first, because the stored session it is compared with was adopted too.
-    links.adopt_exported(database, prepared)
+    prepared = links.adopt_exported(database, prepared)
     known = _in_store(connection, prepared.id)
     if known is not None and known.outline:
         # What the first look told is replaced by what the file says; only the row's place and

@@ -146,6 +146,25 @@ def test_damage_costs_itself_and_is_cleared_when_it_is_mended(
     assert problems(database) == []
 
 
+def test_a_session_whose_rows_are_refused_costs_only_itself(
+    database: Database, root: Path, tmp_path: Path
+) -> None:
+    run(database, root)
+    before = dump(database, TABLES)
+    role = ["no", "role"]
+    for name, at in (("first", START - 1), ("odd", START + 3), ("last", START + 9)):
+        write_lines(root, name, 3, at=at, role=role)
+    new = open_database(tmp_path / "new.db", create=True)
+    summary = run(new, root)
+    assert (summary.new, summary.problems) == (6, 3)
+    assert dump(new, TABLES) == before
+    found = problems(new)
+    assert [Path(one.path).stem for one in found] == ["first", "last", "odd"]
+    assert all(one.reason.startswith("cannot be written: ") for one in found)
+    assert run(new, root).read == 0
+    new.close()
+
+
 def test_a_root_that_cannot_be_listed_is_a_problem(database: Database, root: Path) -> None:
     class Broken(LineSource):
         def units(self, root: Path, problems: list[object]) -> Iterator[object]:  # type: ignore[override]
