@@ -28,11 +28,14 @@ from store.sync.writer import (
 )
 from store.system.clock import Clock
 
-BATCH_BYTES = 4 << 20
-"""A batch is written after this many source bytes ..."""
+BATCH_BYTES = 8 << 20
+"""A batch is written after this many source bytes ...
+
+Each transaction writes many of the indexes' pages anew, and reads those that another helper wrote.
+"""
 BATCH_SECONDS = 0.25
 """... or this long after its first unit was read."""
-MOST_BYTES = 3 * BATCH_BYTES
+MOST_BYTES = 2 * BATCH_BYTES
 """While another helper writes, a batch grows up to this many source bytes instead of waiting."""
 
 BULK_PRAGMAS = (
