@@ -289,9 +289,10 @@ def _replace(
         )
     )
     if before != set(rows):
-        database.connection.execute(
-            f"DELETE FROM {table} WHERE kind = ? AND root = ? AND key = ?", where
-        )
+        if before:
+            database.connection.execute(
+                f"DELETE FROM {table} WHERE kind = ? AND root = ? AND key = ?", where
+            )
         marks = ", ".join("?" * (3 + columns.count(",") + 1))
         database.connection.executemany(
             f"INSERT OR REPLACE INTO {table}(kind, root, key, {columns}) VALUES ({marks})",

@@ -186,7 +186,10 @@ def _write_place(
     if keep_gone and known is not None:
         merged = gone.merged(connection, prepared, same_mapping=same_mapping)
         prepared, renamed = merged.prepared, merged.moved
-    has_less = known is not None and _has_less(connection, known, prepared, keep_gone)
+    has_less = (
+        known is not None and not known.outline
+        and _has_less(connection, known, prepared, keep_gone)
+    )
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     new = new or (known is not None and known.outline)
@@ -536,8 +539,13 @@ def _write_session_row(
         marks = ", ".join("?" * len(row))
         connection.execute(f"INSERT INTO chat_sessions({SESSION_COLUMNS}) VALUES ({marks})", row)
     elif tuple(stored) != row:
-        marks = ", ".join(f"{column} = ?" for column in SESSION_COLUMNS.split(", ")[1:])
-        connection.execute(f"UPDATE chat_sessions SET {marks} WHERE id = ?", (*row[1:], row[0]))
+        # Other columns would have SQLite write their indexes anew.
+        different = [place for place, value in enumerate(row) if value != stored[place]]
+        marks = ", ".join(f"{REQUIRED_COLUMNS['chat_sessions'][place]} = ?" for place in different)
+        connection.execute(
+            f"UPDATE chat_sessions SET {marks} WHERE id = ?",
+            (*(row[place] for place in different), prepared.id),
+        )
     return stored is None, stored is None or tuple(stored) != row
 
 
