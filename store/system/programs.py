@@ -7,7 +7,6 @@ no other way, and the program itself never comes from a session, host or import.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shlex
@@ -17,10 +16,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from store.errors import Refused
 from store.text.neutral import neutral, neutral_row
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 LONGEST_VALUE = 120_000
 """Most bytes of one argument; Linux allows 131,071 (``MAX_ARG_STRLEN`` in execve(2))."""
@@ -345,7 +347,7 @@ def start(
 
 async def start_piped(
     command: CommandLine, *, environment: Mapping[str, str], limit: int
-) -> asyncio.subprocess.Process:
+) -> Process:
     """Start one of this program's modules with three pipes and return its process.
 
     Args:
@@ -353,6 +355,9 @@ async def start_piped(
         environment: Its variables.
         limit: Longest line that can be read from it, in bytes.
     """
+    # Imported here, as a third of what a process loads that only starts others.
+    import asyncio
+
     return await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
@@ -363,13 +368,15 @@ async def start_piped(
     )
 
 
-async def stop_piped(process: asyncio.subprocess.Process, patience_s: float) -> None:
+async def stop_piped(process: Process, patience_s: float) -> None:
     """Close a process's standard input, which it takes as its end, and wait for it.
 
     Args:
         process: The process.
         patience_s: It is killed if it has not ended after so many seconds.
     """
+    import asyncio
+
     if process.stdin is not None:
         process.stdin.close()
     try:
