@@ -89,20 +89,18 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
     return list(found.values())
 
 
-def _unreadable(found: Sequence[Problem], *, folders: bool) -> list[str]:
+def _unreadable(found: Sequence[Problem]) -> dict[str, bool]:
     """Return a line for each folder or file among the problems that cannot be read.
 
-    Args:
-        found: The problems.
-        folders: Whether only those of folders are wanted.
+    Each says whether it is one of a folder.
     """
-    lines = []
+    lines = {}
     for path, told in {one.path: one.reason for one in found}.items():
         reason = told if told == IN_PLACE_OF_A_FOLDER else why_unreadable(Path(path))
         # A link to nothing may be a folder's, or a file's.
         is_folder = os.path.isdir(path) or (told == reason and not os.path.splitext(path)[1])
-        if reason is not None and (is_folder or not folders):
-            lines.append(f"{path} {reason}")
+        if reason is not None:
+            lines[f"{path} {reason}"] = is_folder
     return lines
 
 
@@ -324,9 +322,13 @@ class Sync:
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
             self.summary.unreadable.append(f"{root} {found[-1].reason}")
-        if _unreadable(found, folders=False):
+        unreadable = _unreadable(found)
+        if unreadable:
             self._unlisted.add(target)
-        self.summary.unreadable += _unreadable(found, folders=bool(keys))
+        # Of a root that has sessions, a single file is a problem like any other.
+        self.summary.unreadable += [
+            line for line, is_folder in unreadable.items() if is_folder or not keys
+        ]
         self.summary.units += len(keys)
         self.progress.problems += len(found)
         gone = [] if found else [key for key in stored if key not in keys]
