@@ -108,7 +108,8 @@ class Thread(Responses):
         """Show the prompts that only events told."""
         told, self.prompts.told = self.prompts.told, []
         for entry, prompt in told:
-            self._say(entry, prompt)
+            text = message_text(prompt)
+            self._say(entry, prompt, text, origin_of(entry.line, text))
 
     def _take_item(self, entry: Entry) -> None:
         line, record = entry.line, self.record(entry)
@@ -149,33 +150,39 @@ class Thread(Responses):
 
     def _take_message(self, entry: Entry) -> None:
         line, role = entry.line, entry.line.payload.get("role")
-        parts = message_parts(line.payload, line.at, self.record(entry))
+        text = message_text(line.payload)
         if role == "assistant":
-            self.response(entry).parts += parts
-            self.quiet += self.words.repeat("text", message_text(line.payload))
+            self.response(entry).parts += self._parts(entry, line.payload)
+            self.quiet += self.words.repeat("text", text)
         elif role == "user":
-            human = origin_of(line, message_text(line.payload))[0] == "human"
-            told = self.prompts.item(line.payload, human=human)
+            said = origin_of(line, text)
+            told = self.prompts.item(line.payload, human=said[0] == "human")
             if told is None:
                 self._place_prompts()
-            self._say(entry, line.payload)
+            self._say(entry, line.payload, text, said)
             if told is not None:
                 self.keep(told)
                 self._confirm()
         else:
             self.close()
-            self.add(entry, "system", {"origin": "meta"}).parts = parts
+            self.add(entry, "system", {"origin": "meta"}).parts = self._parts(entry, line.payload)
 
-    def _say(self, entry: Entry, payload: dict[str, Any]) -> None:
+    def _parts(self, entry: Entry, payload: dict[str, Any]) -> list[PartDraft]:
+        return message_parts(payload, entry.line.at, self.record(entry))
+
+    def _say(
+        self, entry: Entry, payload: dict[str, Any], text: str, said: tuple[str, bool]
+    ) -> None:
         """Add a user message.
 
         Args:
             entry: The line that it begins with.
             payload: The message, as response items have it.
+            text: Its text.
+            said: Its ``origin_of``.
         """
-        line, text = entry.line, message_text(payload)
-        parts = message_parts(payload, line.at, self.record(entry))
-        origin, certain = origin_of(line, text)
+        line, parts = entry.line, self._parts(entry, payload)
+        origin, certain = said
         metadata: dict[str, Any] = {"origin": origin}
         extra = origin_details(origin, text)
         if self.setting.turn:
