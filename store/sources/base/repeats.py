@@ -362,8 +362,8 @@ class Repeats:
 
     def _is_right_after(self, number: int, shift: int) -> bool:
         """Return whether there is nothing but damage between two equal records."""
-        between = range(number + 1 - shift, number)
-        return shift <= _NEIGHBOURS and not any(_parsed(self._raw[one]) for one in between)
+        between = self._raw[number + 1 - shift : number] if shift <= _NEIGHBOURS else (b"{}",)
+        return not any(one.startswith(b"{") and one.endswith(b"}") for one in between)
 
     def _begins_again(self, record: Record) -> bool:
         """Return whether a record that equals the first one begins another copy of the file."""
