@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from store.conversation.outcomes import Outcome, Status, details_of, outcome, tool_name
 from store.conversation.readable import output_text, readable
-from store.conversation.replies import Answer, answers_in, approved_plan, reply_in
+from store.conversation.replies import Answer, answers_in, approved_plan, reply_in, untagged
 from store.conversation.touched import (
     EDITORS,
     PATHS,
@@ -204,6 +204,13 @@ _QUESTIONS = frozenset({
 })
 _ANSWERED_PLAINLY = frozenset({"ask_question", "ask_followup_question"})
 """Tools of Cline, Roo and Kilo, whose result is what the person said and nothing else."""
+
+
+def asks_a_person(data: dict[str, Any]) -> bool:
+    """Return whether a tool part is an agent's question to the person."""
+    return plain_name(tool_name(data)) in _QUESTIONS
+
+
 _AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
 
 
@@ -321,7 +328,7 @@ def _question(
     if call.status == "ok":
         answers = answers_in(call.output, structured, questions)
         if not answers and call.name.lower() in _ANSWERED_PLAINLY and call.output.strip():
-            answers = [Answer(asked[0], call.output.strip())]
+            answers = [Answer(asked[0], untagged(call.output))]
         call.answers = "\n".join(answer.text for answer in answers)
         call.body = call.answers or call.body
 

@@ -165,8 +165,14 @@ def answers_in(
 
 def _plain_answer(result: str, asked: Sequence[str]) -> list[Answer]:
     """Return the answer to one question in a result that is tagged as one."""
+    words = untagged(result)
+    return [Answer("".join(asked[:1]), words)] if words and words != result.strip() else []
+
+
+def untagged(result: str) -> str:
+    """Return the answer that a result consists of, without the tag around it."""
     found = _ANSWER_ALONE.fullmatch(result)
-    return [Answer("".join(asked[:1]), found[2])] if found and found[2] else []
+    return found[2] if found else result.strip()
 
 
 def _question_of(name: str, asked: Sequence[str], ids: Mapping[str, str]) -> str:

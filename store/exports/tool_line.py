@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from store.conversation.replies import Reply, reply_in
+from store.conversation.calls import asks_a_person, describe
+from store.conversation.replies import Reply, reply_in, untagged
 from store.text.figures import count_of
 
 _TELLING_KEYS = (
@@ -108,9 +109,16 @@ def has_failed(data: Mapping[str, Any]) -> bool:
 
 
 def reply_and_output(data: Mapping[str, Any]) -> Reply:
-    """Return a person's words in a call's result, and the rest of its output as text."""
-    succeeded = data.get("state") == "output-available"
-    return reply_in(tool_output(data).strip("\n"), succeeded=succeeded)
+    """Return a person's words in a call's result, and the rest of its output as text.
+
+    Answers to an agent's questions have the questions before them.
+    """
+    output = tool_output(data).strip("\n")
+    call = dict(data)
+    answers = describe(call).answers if asks_a_person(call) else ""
+    if answers:
+        return Reply(answers, "" if untagged(output) in answers else output)
+    return reply_in(output, succeeded=data.get("state") == "output-available")
 
 
 def tool_output(data: Mapping[str, Any]) -> str:

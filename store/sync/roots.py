@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from store.sources.base.protocol import (
     Source,
     Unit,
 )
+from store.sync import broken_folders
 from store.sync.aliases import each_once
 from store.system.paths import resolved
 
@@ -64,20 +63,7 @@ def may_be_there(root: Root) -> bool:
 
 def why_unreadable(root: Root) -> str | None:
     """Return why an existing root cannot be read, or None; None for a server."""
-    if isinstance(root, ServerUrl):
-        return None
-    try:
-        if stat.S_ISDIR(root.stat().st_mode):
-            os.scandir(root).close()
-        elif not os.access(root, os.R_OK):
-            return f"cannot be read: {os.strerror(errno.EACCES)}"
-    except (FileNotFoundError, NotADirectoryError):
-        if os.path.islink(root):
-            return f"is a link to {os.readlink(root)}, which is not there"
-        return None
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
-    return None
+    return None if isinstance(root, ServerUrl) else broken_folders.why_unreadable(root)
 
 
 def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Unit]:
@@ -99,14 +85,6 @@ def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Un
 
 
 IN_PLACE_OF_A_FOLDER = "is a file, where a folder of sessions belongs"
-_SESSION_FOLDERS = frozenset(
-    ["projects", "sessions", "session", "tasks", "chats", "storage", "message", "messages", "logs",
-     "threads", "conversations", "history", "transcripts", "agent-transcripts", "globalStorage",
-     "workspaceStorage", "chatSessions", "data", "tmp"]
-)  # fmt: skip
-_DEEPEST = 4
-_MOST_FOLDERS = 500
-"""Folders that are looked at in a root without a session."""
 
 
 def _broken(folder: Path) -> Problem | None:
@@ -119,74 +97,15 @@ def _broken(folder: Path) -> Problem | None:
 
 def _with_broken(units: Iterator[Unit], root: Path, problems: list[Problem]) -> Iterator[Unit]:
     """Yield the units; then name folders beside theirs that cannot be listed, or lead nowhere."""
-    top, folders = os.path.abspath(root), set[str]()
+    holders, beside = set[str](), set[str]()
     for unit in units:
-        if unit.stamps:
-            folders.add(os.path.dirname(unit.stamps[0].path))
+        folders = [os.path.dirname(stamp.path) for stamp in unit.stamps]
+        holders.update(folders[:1])
+        beside.update(folders[1:])
         yield unit
-    above = set[str]()
-    for folder in folders:
-        while folder != top and folder.startswith(top) and folder not in above:
-            folder = os.path.dirname(folder)
-            above.add(folder)
+    found = broken_folders.broken_folders(str(root), holders, beside)
     named = {problem.path for problem in problems}
-    found = [*_beside(above), *_below(top, above | folders)] if folders else _below(top, set())
     problems += [problem for problem in found if problem.path not in named]
-
-
-def _beside(folders: Iterable[str]) -> Iterator[Problem]:
-    """Yield what is wrong with the folders in folders that have some with sessions."""
-    for folder in sorted(folders):
-        for entry in _entries(folder):
-            yield from _wrong(entry, linked=True)
-
-
-def _below(top: str, known: set[str]) -> Iterator[Problem]:
-    """Yield what is wrong with folders of a root, as deep as sessions may be.
-
-    Args:
-        top: The root.
-        known: Folders that sessions were found in; where there are any, only what is named as
-            folders of sessions are is looked at besides.
-    """
-    left = [(top, 1)]
-    for looked_at, (folder, depth) in enumerate(left):
-        if looked_at == _MOST_FOLDERS:
-            return
-        for entry in _entries(folder):
-            named = entry.name in _SESSION_FOLDERS
-            if entry.path in known or (known and folder == top and not named):
-                continue
-            wrong = list(_wrong(entry, linked=named))
-            yield from wrong
-            if not wrong and depth < _DEEPEST and entry.is_dir(follow_symlinks=False):
-                left.append((entry.path, depth + 1))
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []  # The folder above it, or the source, has named it.
-
-
-def _wrong(entry: os.DirEntry[str], *, linked: bool) -> Iterator[Problem]:
-    """Yield why a folder cannot be listed.
-
-    Args:
-        entry: The folder, or anything else.
-        linked: Whether links that lead nowhere count.
-    """
-    is_link = entry.is_symlink()
-    if is_link and linked and not os.path.exists(entry.path):
-        reason = why_unreadable(Path(entry.path))
-    elif not is_link and entry.is_dir() and not os.access(entry.path, os.R_OK | os.X_OK):
-        reason = f"cannot be read: {os.strerror(errno.EACCES)}"
-    else:
-        return
-    if reason is not None:
-        yield Problem(entry.path, 0, reason)
 
 
 def read(source: Source, root: Root, unit: Unit) -> Reading:

@@ -4,6 +4,9 @@ import json
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from store.engine.database import Database, open_database
 from store.exports.markdown import _closed, _tool
@@ -11,6 +14,7 @@ from store.exports.reading import read_session
 from store.exports.registry import writer
 from tests.exports.exporting import exported
 from tests.hostile import hostile_store
+from tests.tui.seeded import tool
 
 
 def test_reads_as_a_document(demo: Database) -> None:
@@ -108,3 +112,19 @@ def test_words_sent_during_an_answer_are_quoted_and_triggers_named() -> None:
         "\n**You**, sent while it worked:\n\n> use tabs\n> please\n")
     row = {"role": "user", "created_at": None, "metadata": {"trigger": {"source": "webhook"}}}
     assert "".join(_message(MessageReading(row, []), None)) == "\n## Webhook · \n"
+
+
+@pytest.mark.parametrize(("given", "written"), [
+    (tool("ask_followup_question", {"question": "Which?"}, "<answer>\nBlue\n</answer>"),
+     "\n> **You:** Which?  Blue\n"),
+    (tool("ask_question", {"question": "Which?", "options": ["Red", "Blue"]}, "Blue"),
+     "\n> **You:** Which?  Blue\n"),
+    (tool("AskUserQuestion", {"questions": [{"question": "Which?"}]},
+          'User has answered your questions: "Which?"="Blue". You can now continue with it.'),
+     '\n> **You:** Which?  Blue\n\n```\nUser has answered your questions: "Which?"="Blue". '
+     "You can now continue with it.\n```\n"),
+    (tool("bash", {"command": "echo"}, "<answer>Blue</answer>"),
+     "\n```\n<answer>Blue</answer>\n```\n"),
+])  # fmt: skip
+def test_answers_to_questions_are_the_persons_words(given: dict[str, Any], written: str) -> None:
+    assert "".join(list(_tool(given, None))[1:]) == written

@@ -283,3 +283,33 @@ def test_what_programs_put_before_a_command_changes_nothing(
     assert [part.data.get("text", part.type) for part in message.parts] == [
         shown, *["data-event"] * 3,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<bash-stdout>a &amp;&amp; &lt;b&gt;</bash-stdout><bash-stderr></bash-stderr>",
+         "a && <b>"),
+        ("<bash-stdout>out\n</bash-stdout><bash-stderr>err &quot;x&quot;\n</bash-stderr>",
+         'out\nerr "x"'),
+        # Earlier versions wrote what was printed as it was.
+        ("<bash-stdout>if a < b: &amp;</bash-stdout>", "if a < b: &amp;"),
+        ("<bash-stdout>a & &lt;</bash-stdout>", "a & &lt;"),
+        ("<bash-stdout>&copy; &amp;amp;</bash-stdout>", "&copy; &amp;amp;"),
+        ("<bash-stdout></bash-stdout><bash-stderr></bash-stderr>", ""),
+        ("<bash-stdout>a</bash-stdout> and more", "<bash-stdout>a</bash-stdout> and more"),
+        ("<local-command-stdout>Set &amp; done</local-command-stdout>", "Set & done"),
+    ],
+)
+def test_what_a_command_printed_is_text(text: str, shown: str, tmp_path: Path) -> None:
+    file = File()
+    file.user(text)
+    file.row("system", subtype="local_command", content=text)
+    assert [said for _, said in shape(read_one(file, tmp_path))] == [shown or "text"] * 2
+
+
+def test_a_shell_line_is_the_one_that_was_typed(tmp_path: Path) -> None:
+    file = File()
+    file.user("<bash-input>grep &quot;a&quot; b &amp;&amp; ls</bash-input>")
+    assert read_one(file, tmp_path).messages[0].metadata["backscroll"] == {
+        "shell": 'grep "a" b && ls'}

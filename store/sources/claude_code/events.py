@@ -10,6 +10,7 @@ from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.requests import prompt_parts
 from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import origin_details
+from store.sources.claude_code.printed import printed
 from store.sources.claude_code.rows import (
     Row,
     content_blocks,
@@ -126,6 +127,7 @@ def event_message(row: Row) -> MessageDraft:
         if subtype == "local_command":
             metadata["origin"] = "command"
             metadata["backscroll"] = origin_details(row, "command", content)
+            part.data["text"] = printed(content)
     else:
         part = data_part("event", _event(row), row.at, row.number)
     return MessageDraft(row.uuid, "system", row.at, row.at, metadata, [part])

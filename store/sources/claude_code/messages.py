@@ -27,6 +27,7 @@ from store.sources.claude_code.origins import (
     origin_details,
     origin_of,
 )
+from store.sources.claude_code.printed import printed_parts
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle, structured_of
 from store.sources.claude_code.tree import is_queued_prompt
@@ -367,6 +368,8 @@ class Thread:
             parts = prompt_parts(parts)
         if origin == "notification" or (origin == "meta" and is_context(text)):
             parts = told_parts(parts)
+        elif extra.get("output"):
+            parts = printed_parts(parts)
         message = self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
         if "command" in extra and not extra.get("output"):
             self._command = message, text

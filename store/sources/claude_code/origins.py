@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from store.sources.base.requests import CONTINUED, request_of
+from store.sources.claude_code.printed import unescaped
 from store.sources.claude_code.rows import Row, mapping
 
 INTERRUPTED = "[Request interrupted by user"
@@ -141,7 +142,7 @@ def origin_details(row: Row, origin: str, text: str) -> dict[str, Any]:
             return {"output": True}
         tags = dict(_TAG.findall(text))
         if origin == "shell":
-            return {"shell": tags.get("bash-input", "")}
+            return {"shell": unescaped(tags.get("bash-input", ""))}
         name = tags.get("command-name", "").strip()
         if not name:
             return {"command": {"name": None, "args": tags.get("command-args", "")}}

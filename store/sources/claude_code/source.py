@@ -48,7 +48,7 @@ class ClaudeCodeSource(FileSource, LibrarySource):
     label = "Claude Code"
     folders = ("projects",)
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
-    version = 3
+    version = 4
     program = Program(
         frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
     )

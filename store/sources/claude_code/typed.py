@@ -20,6 +20,7 @@ from store.sources.base.prompt_history import Elsewhere, TypedLine, is_log
 from store.sources.base.protocol import FileStamp, KnownPrompt, Library
 from store.sources.claude_code.agents import AGENT, ROWS
 from store.sources.claude_code.origins import is_local_name
+from store.sources.claude_code.printed import unescaped
 from store.sources.claude_code.rows import epoch_ms, mapping, string
 from store.system.paths import open_regular
 
@@ -186,7 +187,7 @@ def _as_typed(text: str) -> str:
     """Return a prompt as it was typed: commands and shell lines stand in tags of their own."""
     tags = dict(_TAG.findall(text)) if text.lstrip().startswith("<") else {}
     if "bash-input" in tags:
-        return f"!{tags['bash-input']}"
+        return f"!{unescaped(tags['bash-input'])}"
     if "command-name" in tags:
         return f"{tags['command-name']} {tags.get('command-args', '')}".strip()
     return text
