@@ -144,9 +144,20 @@ for kind, root in zip(sys.argv[1::2], sys.argv[2::2]):
     list(units_of(source(kind), Path(root), problems))
     print(*{f"{one.path} {one.reason}" for one in problems})
 """
+NEEDS_SETPRIV = pytest.mark.skipif(
+    shutil.which("setpriv") is None, reason="needs a way to leave rights behind"
+)
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs a way to leave rights behind")
+def without_rights(*arguments: str) -> str:
+    """Run Python as a user who may not read everything, and return what it prints."""
+    rights = "-dac_override,-dac_read_search"
+    leave = ["setpriv", f"--bounding-set={rights}"] if os.geteuid() == 0 else []
+    return subprocess.run([*leave, sys.executable, *arguments],
+                          capture_output=True, text=True, check=True).stdout  # fmt: skip
+
+
+@NEEDS_SETPRIV
 def test_folders_that_may_not_be_read_are_problems(home: Path) -> None:
     samples = {"gemini": "gemini", "cline": "cline/sdk", "claude-code": "claude-code/home/.claude",
                "openhands": "openhands"}  # fmt: skip
@@ -155,11 +166,8 @@ def test_folders_that_may_not_be_read_are_problems(home: Path) -> None:
         shutil.copytree(DATA / samples[kind], home / root)
         (home / denied).chmod(0)
         arguments += [kind, str(home / root)]
-    rights = "-dac_override,-dac_read_search"
-    leave = ["setpriv", f"--bounding-set={rights}"] if os.geteuid() == 0 else []
-    found = subprocess.run([*leave, sys.executable, "-c", LIST, *arguments],
-                           capture_output=True, text=True, check=True)  # fmt: skip
-    assert found.stdout.splitlines() == [
+    found = without_rights("-c", LIST, *arguments)
+    assert found.splitlines() == [
         f"{home / denied} {reason}" for (_, denied), reason in zip(
             DENIED.values(),
             ["cannot be read: Permission denied", "Permission denied", "Permission denied",
@@ -168,3 +176,9 @@ def test_folders_that_may_not_be_read_are_problems(home: Path) -> None:
     ]  # fmt: skip
     for _, denied in DENIED.values():
         (home / denied).chmod(0o755)
+
+
+@pytest.mark.long
+@NEEDS_SETPRIV
+def test_no_folder_of_any_source_is_denied_in_silence(tmp_path: Path) -> None:
+    assert without_rights("-m", "tests.sources.denied", str(tmp_path)) == ""

@@ -201,6 +201,17 @@ HELD = {
 """What each name of ``TELLS`` and ``LINEAGES`` means."""
 
 
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_long_first_line_is_recognised(sample: Sample, tmp_path: Path) -> None:
+    target = sample.copied(tmp_path)
+    files = (path for path in path_of(target).rglob("*.jsonl") if path.stat().st_size)
+    for path in sorted(path for path in files if target.source.recognise(path))[:3]:
+        root = target.source.recognise(path)
+        start, rest = path.read_bytes().split(b"{", 1)
+        path.write_bytes(start + b"{" + b" " * 400_000 + rest)
+        assert target.source.recognise(path) == root
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_documented_tables_say_what_samples_hold(kind: str, tmp_path: Path) -> None:
     assert HELD.keys() == {*TELLS, *LINEAGES}

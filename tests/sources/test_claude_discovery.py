@@ -299,3 +299,12 @@ def test_what_lies_beside_a_file_that_is_named_is_not_its_trouble(tmp_path: Path
     assert sorted((problem.path, problem.reason) for problem in problems) == [
         (str(project / name), "not a regular file") for name in ("dir.jsonl", "pipe.jsonl")
     ]
+
+
+@pytest.mark.parametrize("kind", ["attachment", "system"])
+def test_a_long_first_line_of_any_row_is_recognised(tmp_path: Path, kind: str) -> None:
+    file = File()
+    file.row(kind, attachment={"type": "file", "content": "x" * 600_000}, content="y")
+    file.user("hello")
+    path = file.write(tmp_path)
+    assert ClaudeCodeSource().recognise(path) == path

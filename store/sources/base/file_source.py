@@ -10,7 +10,7 @@ from typing import Any
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.growing import DOCUMENT, LINES, UnitFollower, UnitReader
-from store.sources.base.json_lines import LINE_LIMIT, records_of
+from store.sources.base.json_lines import LINE_LIMIT, read_head, records_of
 from store.sources.base.protocol import Follower, Problem, Reading, Source, Unit
 from store.system.paths import open_regular
 
@@ -82,7 +82,7 @@ def first_record(path: Path) -> dict[str, Any] | None:
     """Return the first record of a file; None where its beginning holds none."""
     try:
         with open_regular(str(path)) as file:
-            head = file.read(_HEAD) or b""
+            head = read_head(file, _HEAD)
     except OSError:
         return None
     return next(iter(records_of(head, 1)), None)

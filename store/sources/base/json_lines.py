@@ -9,6 +9,7 @@ encoding or form is read where that is simple, and is one problem either way.
 from __future__ import annotations
 
 from dataclasses import replace
+from io import RawIOBase
 from typing import Any, NamedTuple
 
 import orjson
@@ -462,6 +463,23 @@ def _is_of_list(line: bytes) -> bool:
     """Return whether a line with whole records alone is one of a JSON list of them."""
     text = line.strip()
     return text.startswith(b"[") or text.endswith((b"]", b","))
+
+
+def read_head(file: RawIOBase, size: int, lines: int = 1) -> bytes:
+    """Return a file's beginning, up to the end of its first lines where these are longer.
+
+    Args:
+        file: The file, read from its beginning.
+        size: How many bytes are wanted; fewer where the file is shorter.
+        lines: How many whole lines are wanted, within ``LINE_LIMIT`` bytes.
+    """
+    head = file.read(size) or b""
+    while head.count(b"\n") < lines and len(head) < LINE_LIMIT:
+        more = file.read(max(size, len(head))) or b""
+        if not more:
+            break
+        head += more
+    return head
 
 
 def records_of(body: bytes, most: int | None = None) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.base.file_forms import form_of
-from store.sources.base.json_lines import LineError, parse_line, records_of
+from store.sources.base.json_lines import LineError, parse_line, read_head, records_of
 from store.sources.base.plain_parts import data_part, text_part
 from store.sources.base.protocol import (
     Fact,
@@ -91,7 +91,7 @@ def is_log(path: str, keys: Collection[str]) -> bool:
     """Return whether a file is a log of typed lines, by the keys of its first entries."""
     try:
         with open_regular(path) as file:
-            head = file.read(_HEAD)
+            head = read_head(file, _HEAD)
     except OSError:
         return False
     return any(set(keys) <= entry.keys() for entry in records_of(head, 20))

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.sources.base.json_lines import records_of
+from store.sources.base.json_lines import LINE_LIMIT, read_head, records_of
 from store.sources.base.prompt_history import NAME
 from store.sources.base.values import mapping
 from store.sources.claude_code.rows import string
@@ -44,13 +44,16 @@ def is_session_file(path: Path) -> bool:
         return False
     try:
         with open_regular(path) as file:
-            head = file.read(HEAD_BYTES) or b""
-            if len(head) == HEAD_BYTES and b"\n" not in head:
-                file.seek(max(HEAD_BYTES, os.fstat(file.fileno()).st_size - HEAD_BYTES))
-                return _is_of_long_row(head + b"\n" + (file.read(HEAD_BYTES) or b""))
+            head = read_head(file, HEAD_BYTES)
+            if len(head) >= LINE_LIMIT and b"\n" not in head:
+                file.seek(-HEAD_BYTES, os.SEEK_END)
+                return _is_of_long_row(head[:HEAD_BYTES] + b"\n" + (file.read() or b""))
+            if len(head) > HEAD_BYTES:
+                head += file.read(HEAD_BYTES) or b""
     except OSError:
         return False
-    return any(_is_of_session(data) for data in records_of(head, 50))
+    found = records_of(head, 50)
+    return any(map(_is_of_session, found)) or (not found and _is_of_long_row(head))
 
 
 def _is_of_long_row(ends: bytes) -> bool:

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.sources.base.json_lines import LINE_LIMIT, LineError, parse_line, records_of
+from store.sources.base.json_lines import LINE_LIMIT, LineError, parse_line, read_head, records_of
 from store.sources.base.prompt_history import NAME
 from store.sources.base.values import mapping, string
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
@@ -29,7 +29,7 @@ def is_rollout(path: Path) -> bool:
         return False
     try:
         with open_regular(path) as file:
-            head = file.read(LINE_LIMIT if path.suffix == DOCUMENT else _HEAD)
+            head = read_head(file, LINE_LIMIT if path.suffix == DOCUMENT else _HEAD)
     except OSError:
         return False
     if path.suffix == DOCUMENT:

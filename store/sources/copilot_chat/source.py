@@ -304,20 +304,10 @@ def _is_chat(path: Path) -> bool:
     if not _NAME.fullmatch(path.name):
         return False
     if path.name.endswith(LINES):
-        first = first_record(path) or _first_line(path)
+        first = first_record(path) or {}
         return first.get("kind") == 0 and holds_chat(first.get("v"))
     try:
         with open_regular(path) as file:
             return holds_chat(parse_document(file.read(_MOST_LOOKED_AT) or b"")[0])
     except (OSError, LineError):
         return False
-
-
-def _first_line(path: Path) -> dict[str, Any]:
-    """Return the first record of a file whose first line is long, as the whole state may be."""
-    try:
-        with open_regular(path) as file:
-            line = (file.read(_MOST_LOOKED_AT) or b"").partition(b"\n")[0]
-        return mapping(parse_json(line)[0])
-    except (OSError, LineError):
-        return {}

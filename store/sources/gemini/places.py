@@ -15,7 +15,7 @@ from pathlib import Path
 
 from store.sources.base.file_forms import form_of
 from store.sources.base.growing import FACT, entries_of, is_folder, stamped
-from store.sources.base.json_lines import LineError, parse_value, records_of
+from store.sources.base.json_lines import LineError, parse_value, read_head, records_of
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.values import mapping, string
 from store.sources.gemini.checkpoints import points_at, points_within, saved_by_session
@@ -169,7 +169,7 @@ def is_session_file(path: Path) -> bool:
         return False
     try:
         with open_regular(str(path)) as file:
-            head = file.read(_HEAD)
+            head = read_head(file, _HEAD)
     except OSError:
         return False
     form = form_of(head[:8])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from store.sources.base.databases import record_bytes
 from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.growing import LINES, Depends, GrowingFile, entries_of
-from store.sources.base.json_lines import Record, records_of
+from store.sources.base.json_lines import Record, read_head, records_of
 from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Problem
 from store.sources.base.titles import FIRST_PROMPT, first_prompt, shortened
 from store.sources.base.values import iso_ms, mapping, named_model, string
@@ -357,7 +357,7 @@ def _first_in(path: str) -> str | None:
     """Return which message a conversation begins with; None where it is not there, or empty."""
     try:
         with open_regular(path) as file:
-            said = _said(records_of(file.read(_HEAD)))
+            said = _said(records_of(read_head(file, _HEAD)))
     except OSError:
         return None
     return said[0] if said else None

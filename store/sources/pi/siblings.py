@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from store.sources.base.growing import LINES, entries_of
-from store.sources.base.json_lines import LineError, parse_line
+from store.sources.base.json_lines import LineError, parse_line, read_head
 from store.sources.base.protocol import Fact, Library, NoLibrary
 from store.sources.base.values import string
 from store.system.paths import open_regular
@@ -143,7 +143,7 @@ def _head_of(path: str) -> Head | None:
     """Return how a file begins; None while it has no entry, or none with an id."""
     try:
         with open_regular(path) as file:
-            lines = file.read(_HEAD).split(b"\n")[:-1]
+            lines = read_head(file, _HEAD, 2).split(b"\n")[:-1]
         header, entry = (parse_line(line)[0] for line in lines[:2])
     except (OSError, LineError, ValueError):
         return None

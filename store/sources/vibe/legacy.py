@@ -14,7 +14,7 @@ from store.sources.base.databases import decoded
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, Role, SessionDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.growing import LINES, Depends, entries_of
-from store.sources.base.json_lines import Record, records_of
+from store.sources.base.json_lines import Record, read_head, records_of
 from store.sources.base.plain_parts import (
     call_part,
     data_part,
@@ -119,7 +119,7 @@ def _first_in(path: str) -> str | None:
     """Return the id of a file's first message; None where there is none yet."""
     try:
         with open_regular(path) as file:
-            return next(iter(_ids_of(records_of(file.read(_HEAD)))), None)
+            return next(iter(_ids_of(records_of(read_head(file, _HEAD)))), None)
     except OSError:
         return None
 
