@@ -14,6 +14,7 @@ from tests.sources.codex_lines import (
     extra,
     read,
     read_one,
+    said,
     shape,
     spent,
     thread_id,
@@ -217,4 +218,33 @@ def test_an_event_before_its_item_and_one_without_the_wrapping_are_no_prompts(
     draft = read_one(lines, tmp_path)
     assert [text for role, text in shape(draft)] == [
         "early", "yes", "fix  it|data-event", "see|file|and then"]
+    check_records(draft)
+
+
+def test_a_prompt_that_no_event_tells_is_the_persons_where_it_was_answered(tmp_path: Path) -> None:
+    lines = Lines(A, None)
+    # Another program's thread, without events, that Codex continues.
+    for number in range(2):
+        lines.user(f"old {number}", event=False)
+        lines.says(f"answer {number}")
+    lines.user("put in", event=False)
+    lines.turn("new", "done", "r1")
+    # An event that was lost.
+    lines.event("task_started", turn_id="turn-2")
+    lines.user("lost", event=False)
+    lines.says("found")
+    lines.event("agent_message", message="found")
+    lines.user("Warning: too many processes", event=False)
+    lines.event("task_complete", turn_id="turn-2")
+    lines.event("task_started", turn_id="turn-3")
+    lines.user("told")
+    lines.says("one")
+    lines.user("Warning: again", event=False)
+    lines.says("two")
+    lines.event("task_complete", turn_id="turn-3")
+    draft = read_one(lines, tmp_path)
+    asked = [said(m) for m in draft.messages if m.metadata.get("origin") == "human"]
+    assert asked == ["old 0", "old 1", "new", "lost", "told"]
+    put_in = [said(m) for m in draft.messages if m.metadata.get("origin") == "meta"]
+    assert put_in == ["put in", "Warning: too many processes", "Warning: again"]
     check_records(draft)

@@ -69,8 +69,9 @@ class Thread(Responses):
         for message in self.messages:
             if message.role == "assistant":
                 _read_reviews(message)
+        self.untold.answered(self.messages)
         if self._confirmed:
-            for message in self.unsure:
+            for message in self.untold.messages:
                 message.metadata["origin"] = "meta"
 
     def _take(self, entry: Entry) -> None:
@@ -80,6 +81,7 @@ class Thread(Responses):
         if line.type == "response_item":
             self._take_item(entry)
         elif line.type == "event_msg":
+            self.untold.event()
             self._take_event(entry)
         elif line.type == "compacted":
             self._take_compaction(entry)
@@ -190,10 +192,11 @@ class Thread(Responses):
         if extra:
             metadata["backscroll"] = extra
         self.settle()
+        self.untold.answered(self.messages)
         message = self.add(entry, "user", metadata)
         self._prompted = self._prompted or origin == "human"
         if not certain and not kinds_of(line) and line.type == "response_item":
-            self.unsure.append(message)
+            self.untold.take(message)
         if origin == "human":
             parts = prompt_parts(parts)
         elif origin == "notification" or (origin == "meta" and is_context(text)):
@@ -270,8 +273,7 @@ class Thread(Responses):
     def _confirm(self) -> None:
         """Note that a person typed the last message."""
         self._confirmed = True
-        if self.unsure and self.unsure[-1] is self.messages[-1]:
-            self.unsure.pop()
+        self.untold.told(self.messages[-1])
 
     def _end_turn(self, entry: Entry) -> None:
         line = entry.line

@@ -16,6 +16,7 @@ from store.sources.base.values import mapping, number, plausible_ms, string
 from store.sources.codex.lineage import Entry
 from store.sources.codex.rollout import Line
 from store.sources.codex.setting import Setting
+from store.sources.codex.untold import Untold
 from store.sources.codex.words import Words
 
 # Source: the Codex format page, section 3.4. The API's ``input_tokens`` holds the cached
@@ -208,7 +209,7 @@ class Responses(MessageList):
         words: What was reported and not repeated by an item.
         answered: Whether a call of the open response has its output.
         waiting: Calls of the open response without one.
-        unsure: User messages that a person may not have typed.
+        untold: User messages that a person may not have typed.
     """
 
     setting: Setting = field(default_factory=Setting)
@@ -216,7 +217,7 @@ class Responses(MessageList):
     words: Words = field(default_factory=Words)
     answered: bool = False
     waiting: set[str] = field(default_factory=set)
-    unsure: list[MessageDraft] = field(default_factory=list)
+    untold: Untold = field(default_factory=Untold)
     opened: MessageDraft | None = None
     _sampled: object = None
     _items_follow: bool = False
@@ -266,7 +267,7 @@ class Responses(MessageList):
             if message.role == "assistant":
                 return message
             human = message.metadata.get("origin") == "human"
-            if human and not any(message is unsure for unsure in self.unsure):
+            if human and not self.untold.holds(message):
                 return None
         return None
 

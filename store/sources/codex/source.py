@@ -101,7 +101,7 @@ class CodexSource(FileSource, LibrarySource):
     label = "Codex"
     folders = (IN_USE, ARCHIVED)
     tells = ("thoughts", "tokens", "files", "rewinds", "compactions", "forks", "subagents")
-    version = 3
+    version = 4
     program = Program(frozenset({"codex"}), ("/@openai/codex/",))
     variables = ("CODEX_HOME",)
 
