@@ -1,15 +1,19 @@
 """The context view: what the model would be sent now, as opposed to all that happened.
 
 The visible rows; and after a compaction its marker, the tail from ``tail_start_id``
-(where that names a visible row of this session before the marker), and what came later.
+(where that names a visible row of this session before the marker) or what ``kept_ids`` names,
+and what came later.
 A summary of what came after a point (``direction`` is ``from``) comes after its tail.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from store.conversation.readable import decode
 from store.engine.database import Database
+from store.text.stored_json import as_dict
 
 
 def visible_ids(db: Database, session_id: str) -> list[str]:
@@ -23,29 +27,25 @@ def visible_ids(db: Database, session_id: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marker:
-    """The newest visible compaction: its message, and what it left standing."""
+class _Compactions:
+    """The visible compactions: their messages, and what the newest one says."""
 
-    id: str
-    tail_start: str | None
-    tail_end: str | None
-    direction: str | None
+    ids: list[str]
+    data: dict[str, Any]
 
 
-def _newest_marker(db: Database, session_id: str) -> _Marker | None:
-    named = ", ".join(
-        db.sql.fact("p.data_json", f"data.{key}")
-        for key in ("tail_start_id", "tail_end_id", "direction")
-    )
-    row = db.connection.execute(
-        f"SELECT m.id, {named}"
+def _compactions(db: Database, session_id: str) -> _Compactions | None:
+    rows = db.connection.execute(
+        f"SELECT m.id, {db.sql.text('p.data_json')}"
         " FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'"
         f" AND m.session_id = $1 AND {db.form.shown('m')}"
-        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        ' ORDER BY m.created_at, m.id, p."index"',
         {"1": session_id},
-    ).fetchone()
-    return None if row is None else _Marker(*row)
+    ).fetchall()
+    if not rows:
+        return None
+    return _Compactions([row[0] for row in rows], as_dict(as_dict(decode(rows[-1][1])).get("data")))
 
 
 def context_ids(db: Database, session_id: str) -> list[str]:
@@ -55,12 +55,25 @@ def context_ids(db: Database, session_id: str) -> list[str]:
     where it replaced the end of the talk, the marker comes after what it left.
     """
     ids = visible_ids(db, session_id)
-    marker = _newest_marker(db, session_id)
-    if marker is None:
+    found = _compactions(db, session_id)
+    if found is None:
         return ids
-    at = ids.index(marker.id)
-    before = ids[:at]
-    start = before.index(marker.tail_start) if marker.tail_start in before else at
-    end = before.index(marker.tail_end) + 1 if marker.tail_end in before else at
-    tail, later = ids[start:end], ids[at + 1 :]
-    return [*tail, marker.id, *later] if marker.direction == "from" else [marker.id, *tail, *later]
+    marker = found.ids[-1]
+    at = ids.index(marker)
+    tail, later = _kept(ids[:at], found), ids[at + 1 :]
+    return [*tail, marker, *later] if found.data.get("direction") == "from" else [
+        marker, *tail, *later]
+
+
+def _kept(before: list[str], found: _Compactions) -> list[str]:
+    """Return the messages before a compaction that it kept, in their order."""
+    named = found.data.get("kept_ids")
+    if isinstance(named, list):
+        there = set(before)
+        return [one for one in named if one in there]
+    start, end = found.data.get("tail_start_id"), found.data.get("tail_end_id")
+    if start not in before:
+        return []
+    tail = before[before.index(start) : before.index(end) + 1 if end in before else None]
+    # What an earlier compaction stands for is in the newest summary.
+    return [tail[0], *(one for one in tail[1:] if one not in found.ids)] if tail else []

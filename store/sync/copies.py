@@ -21,6 +21,7 @@ import orjson
 
 from store.conversation.copy_marks import BRANCH, COPY_OF, branch_naming, branch_of
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS, PARTIAL
+from store.conversation.kept import rename_kept
 from store.engine.connection import Connection
 from store.engine.server_url import server_url
 from store.ids import derived_session_id, derived_tail
@@ -672,9 +673,7 @@ def _part(
     data = row[5]
     if row[4] == "data-compaction":
         part = orjson.loads(data)
-        own = part.get("data")
-        if isinstance(own, dict) and own.get("tail_start_id") in ids:
-            own["tail_start_id"] = ids[own["tail_start_id"]]
+        if rename_kept(part, lambda name: ids.get(name, name)):
             data = json_text(part)
     part_id = row[0][:_STAMPED] + tails[row[1]]
     return (part_id, ids[row[1]], session_id, *row[3:5], data, *row[6:])

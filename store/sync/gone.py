@@ -20,6 +20,7 @@ import orjson
 
 from store.conversation.copy_marks import naming
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
+from store.conversation.kept import rename_kept
 from store.engine.connection import Connection
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 from store.sources.base.requests import request_of
@@ -756,15 +757,12 @@ def _with_gone_parts(text: str, gone: Sequence[int]) -> str:
 
 
 def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
-    """Return a compaction part whose ``tail_start_id`` is the message's new id."""
+    """Return a compaction part that names messages by their new ids."""
     if part[4] != "data-compaction":
         return part
     value = orjson.loads(part[5])
-    data = value.get("data")
-    tail = data.get("tail_start_id") if isinstance(data, dict) else None
-    if not isinstance(tail, str) or ids.get(tail, tail) == tail:
+    if not rename_kept(value, lambda name: ids.get(name, name)):
         return part
-    data["tail_start_id"] = ids[tail]
     return (*part[:5], json_text(value), *part[6:])
 
 

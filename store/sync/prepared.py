@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, PARTIAL
+from store.conversation.kept import rename_kept
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tails
 from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
@@ -30,9 +31,6 @@ from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
 from store.sync.times import Times, believed, ended_at, part_times, times_of
 from store.usage import KEYS, MOST_SPENT, Rollups
-
-TAIL_KEYS = ("tail_start_id", "tail_end_id")
-"""Keys of a compaction part's data that name messages of its session."""
 
 
 def prepare(
@@ -293,8 +291,5 @@ def _name_tails(prepared: PreparedSession, ids: Mapping[str, str]) -> None:
         if row[4] != "data-compaction":
             continue
         part = orjson.loads(row[5])
-        data = part.get("data")
-        named = [key for key in TAIL_KEYS if isinstance(data, dict) and data.get(key) is not None]
-        if named:
-            data |= {key: ids.get(data[key]) for key in named}
+        if rename_kept(part, ids.get):
             prepared.parts[position] = (*row[:5], json_text(part), *row[6:])

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from store.conversation.kept import kept_names
+from store.conversation.readable import decode
 from store.engine.database import Database
 from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.ids import IdMinter
+from store.text.stored_json import array_of, as_dict
 from store.verbs import rollups
 from store.verbs.fork_rows import columns_of, fingerprint
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
@@ -339,25 +342,28 @@ def _copy_messages(db: Database, chosen: _Chosen, new_session: str, first_tick: 
 
 def _remap_compactions(db: Database, chosen: _Chosen, new_session: str) -> None:
     """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
-    named = ", ".join(
-        db.sql.fact("p.data_json", f"data.{key}")
-        for key in ("tail_start_id", "tail_end_id")
-    )
     copies = chosen.table if db.server is None else (
         f"(SELECT {db.form.fact('m', 'inherited_from')} AS old_id, m.id AS new_id"
         " FROM chat_messages m WHERE m.session_id = $1)")
-    rows = db.connection.execute(
-        f"SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN {copies} f"
-        f" ON f.old_id IN ({named})"
-        " WHERE p.session_id = $1 AND p.type = 'data-compaction'",
+    markers = db.connection.execute(
+        f"SELECT id, {db.sql.text('data_json')} FROM chat_parts"
+        " WHERE session_id = $1 AND type = 'data-compaction'",
         {"1": new_session},
     ).fetchall()
+    named = {part_id: kept_names(as_dict(decode(text))) for part_id, text in markers}
+    wanted = list({name for names in named.values() for name in names})
+    new_ids = dict(db.connection.execute(
+        f"SELECT f.old_id, f.new_id FROM {copies} f JOIN {db.sql.texts('$2', 'n')}"
+        " ON n.value = f.old_id WHERE $1 = $1",
+        {"1": new_session, "2": array_of(wanted)},
+    ).fetchall()) if wanted else {}
     replaced = db.sql.as_json(f"replace({db.sql.text('data_json')}, $1, $2)")
-    for part_id, old_id, new_id in rows:
-        db.connection.execute(
-            f"UPDATE chat_parts SET data_json = {replaced} WHERE id = $3",
-            {"1": f'"{old_id}"', "2": f'"{new_id}"', "3": part_id},
-        )
+    for part_id, names in named.items():
+        for old_id in filter(new_ids.__contains__, names):
+            db.connection.execute(
+                f"UPDATE chat_parts SET data_json = {replaced} WHERE id = $3",
+                {"1": f'"{old_id}"', "2": f'"{new_ids[old_id]}"', "3": part_id},
+            )
 
 
 def _copy_attachments(db: Database, session_id: str, new_session: str) -> None:

@@ -21,8 +21,9 @@ class PartDraft:
     """One AI SDK part.
 
     What names another row does it by source id, for sync to replace once ids are minted:
-    ``data.tail_start_id`` of a ``data-compaction`` part (the first message kept
-    before the summary), and ``resultProviderMetadata.backscroll.child_session_source_id``
+    ``data.tail_start_id`` of a ``data-compaction`` part (the first message kept before the
+    summary) and its ``data.kept_ids`` (all that were kept), and
+    ``resultProviderMetadata.backscroll.child_session_source_id``
     of a tool part.
 
     Attributes:

@@ -14,7 +14,7 @@ from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
-from store.sources.claude_code.tree import abandoned
+from store.sources.claude_code.tree import branches_of
 
 # The words of the process (``running``) say whether it works or rests. How a turn ended is in
 # the rows only: an interactive process that got an error or an interruption rests like any other.
@@ -94,12 +94,13 @@ class ThreadBuilder:
             The thread; the next call continues with the same one, unless a rewind or a
             late result changes what was built.
         """
-        left = abandoned(rows[earlier:], leaf, goes_on=earlier > 0)
+        branches = branches_of(rows[earlier:], leaf, goes_on=earlier > 0)
+        left = branches.left
         fresh = rows[self._taken :]
         grew = changed == self._changed and self._only_grew(left, fresh)
         if self._thread.has_orphans or not grew:
             self._thread, fresh = Thread(), rows
-        self._thread.take(fresh, left)
+        self._thread.take(fresh, branches)
         self._taken, self._left, self._changed = len(rows), left, changed
         return self._thread
 

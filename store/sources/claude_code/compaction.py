@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft
@@ -50,52 +50,77 @@ def is_boundary(row: Row) -> bool:
 
 def segment_ends(row: Row) -> tuple[str | None, str | None]:
     """Return the uuids of the first and the last row that a compaction preserved."""
-    metadata = mapping(row.data.get("compactMetadata"))
-    segment = mapping(metadata.get("preservedSegment"))
+    segment = _metadata(row, "preservedSegment")
     return string(segment.get("headUuid")), string(segment.get("tailUuid"))
+
+
+def anchor_of(row: Row) -> str | None:
+    """Return the uuid of the row that what a compaction preserved is attached to."""
+    said = (_metadata(row, key).get("anchorUuid") for key in _PRESERVED)
+    return next(filter(None, map(string, said)), None)
+
+
+def names_all(row: Row) -> bool:
+    """Return whether a boundary names all rows that its compaction preserved."""
+    return bool(_listed(row))
 
 
 def preserved_uuids(row: Row) -> list[str]:
     """Return the uuids of the rows that a compaction preserved, as its boundary names them."""
-    preserved = mapping(mapping(row.data.get("compactMetadata")).get("preservedMessages"))
+    return _listed(row) or [uuid for uuid in segment_ends(row) if uuid is not None]
+
+
+_PRESERVED = ("preservedSegment", "preservedMessages")
+
+
+def _listed(row: Row) -> list[str]:
+    preserved = _metadata(row, "preservedMessages")
     uuids = preserved.get("allUuids") or preserved.get("uuids")
-    if isinstance(uuids, list):
-        return [uuid for uuid in uuids if isinstance(uuid, str)]
-    return [uuid for uuid in segment_ends(row) if uuid is not None]
+    return [uuid for uuid in uuids if isinstance(uuid, str)] if isinstance(uuids, list) else []
+
+
+def _metadata(row: Row, key: str) -> dict[str, Any]:
+    return mapping(mapping(row.data.get("compactMetadata")).get(key))
 
 
 def set_tail(
     message: MessageDraft,
-    row: Row,
+    kept: Iterable[str],
     owner: Mapping[str, MessageDraft],
     messages: Sequence[MessageDraft],
 ) -> None:
-    """Name the first and the last of the messages that a compaction kept.
+    """Name the messages that a compaction kept.
 
-    Sets ``tail_start_id``, and ``tail_end_id`` where more is between them and the
-    marker, to source ids; sync replaces them by the messages' ids.
+    Sets ``tail_start_id`` to the first of them, and ``kept_ids`` to all where these are not
+    just what came between it and the marker. They are source ids, which sync replaces by the
+    messages' ids.
 
     Args:
         message: The compaction's message.
-        row: Its boundary row.
+        kept: The uuids of the rows that it kept, in the order of the next request.
         owner: The message that each row's uuid went into.
         messages: All messages in order.
     """
     data = message.parts[0].data["data"]
-    kept = [owner[uuid] for uuid in preserved_uuids(row) if uuid in owner]
-    logical = owner.get(string(row.data.get("logicalParentUuid")) or "")
-    if not kept and data.get("direction") == "up_to" and logical is not None:
-        after = messages[_place(messages, logical) + 1 : _place(messages, message)]
-        kept = [one for one in after if "hidden_at" not in one.metadata]
-    if kept:
-        data["tail_start_id"] = kept[0].source_id
-        if data.get("direction") == "from":
-            data["tail_end_id"] = kept[-1].source_id
+    found = [owner[uuid] for uuid in kept if uuid in owner]
+    names = list(dict.fromkeys(each.source_id for each in found if each is not message))
+    data.pop("kept_ids", None)
+    if names:
+        data["tail_start_id"] = names[0]
+        if not set(_between(names[0], message, messages)) <= set(names):
+            data["kept_ids"] = names
 
 
-def _place(messages: Sequence[MessageDraft], wanted: MessageDraft) -> int:
-    """Return where a message is, searched from the end."""
-    for place in reversed(range(len(messages))):
-        if messages[place] is wanted:
-            return place
-    return -1
+def _between(
+    first: str, marker: MessageDraft, messages: Sequence[MessageDraft]
+) -> Iterator[str]:
+    """Yield the messages from one on to a compaction's that are shown, the last one first."""
+    before = reversed(messages)
+    for each in before:
+        if each is marker:
+            break
+    for each in before:
+        if "hidden_at" not in each.metadata:
+            yield each.source_id
+        if each.source_id == first:
+            return

@@ -30,7 +30,7 @@ from store.sources.claude_code.origins import (
 from store.sources.claude_code.printed import printed_parts
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle, structured_of
-from store.sources.claude_code.tree import is_queued_prompt
+from store.sources.claude_code.tree import Branches, is_queued_prompt
 from store.sources.claude_code.turns import Answer, Turns
 from store.sources.claude_code.usage import SYNTHETIC, details_of, larger, usage_of
 
@@ -152,14 +152,14 @@ class Thread:
         self._command: tuple[MessageDraft, str] | None = None
         self._quiet: list[int] = []
 
-    def take(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
+    def take(self, rows: Sequence[Row], branches: Branches) -> None:
         """Take rows that follow those taken before.
 
         Args:
             rows: In file order.
-            left: For each abandoned row's uuid the time its rewind happened.
+            branches: What the tree of all rows says.
         """
-        self._left = left
+        self._left, self._kept = branches.left, branches.kept
         if rows and not self._usual:
             self._usual = [(name, key, rows[0].data.get(key)) for name, key in _PLACE]
         for row in rows:
@@ -439,7 +439,7 @@ class Thread:
         if early:
             self.messages.sort(key=_first_record)
         for message, row in self._boundaries:
-            set_tail(message, row, self.owner, self.messages)
+            set_tail(message, self._kept.get(row.uuid, ()), self.owner, self.messages)
 
 
 def _api_answer(row: Row) -> ApiAnswer | None:
