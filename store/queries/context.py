@@ -2,7 +2,8 @@
 
 The visible rows; and after a compaction its marker, the tail from ``tail_start_id``
 (where that names a visible row of this session before the marker) or what ``kept_ids`` names,
-and what came later.
+and what came later. Codex keeps the prompts of before (``kept_prompts``: how many, or ``all``),
+which the summary comes after.
 A summary of what came after a point (``direction`` is ``from``) comes after its tail.
 """
 
@@ -60,9 +61,26 @@ def context_ids(db: Database, session_id: str) -> list[str]:
         return ids
     marker = found.ids[-1]
     at = ids.index(marker)
+    if "kept_prompts" in found.data:
+        return [*_kept_prompts(db, session_id, ids[:at], found), *ids[at:]]
     tail, later = _kept(ids[:at], found), ids[at + 1 :]
     return [*tail, marker, *later] if found.data.get("direction") == "from" else [
         marker, *tail, *later]
+
+
+def _kept_prompts(
+    db: Database, session_id: str, before: list[str], found: _Compactions
+) -> list[str]:
+    """Return the newest prompts of a person before a compaction, as many as it kept."""
+    rows = db.connection.execute(
+        "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND m.role = 'user'"
+        f" AND coalesce({db.form.fact('m', 'origin')}, 'human') = 'human'",
+        {"1": session_id},
+    )
+    asked = {row[0] for row in rows}
+    prompts = [one for one in before if one in asked and one not in found.ids]
+    most = found.data["kept_prompts"]
+    return prompts[max(0, len(prompts) - most) :] if isinstance(most, int) else prompts
 
 
 def _kept(before: list[str], found: _Compactions) -> list[str]:

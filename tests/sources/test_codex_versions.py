@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from store.engine.database import open_database
+from store.queries.context import context_ids
 from store.sources.base.drafts import SessionDraft
-from tests.sources.codex_lines import DATA, extra, read, said, shape, shown, spent, tools
+from store.sources.codex import CodexSource
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
+from tests.sources.codex_lines import (
+    DATA,
+    Lines,
+    extra,
+    read,
+    read_one,
+    said,
+    shape,
+    shown,
+    spent,
+    thread_id,
+    tools,
+)
 
 VERSIONS = ("0.98.0", "0.171.0")
 both = pytest.mark.parametrize("version", VERSIONS)
@@ -90,6 +109,37 @@ def test_a_compaction_holds_its_summary(version: str) -> None:
     assert data["auto"] is False and data["tail_start_id"] is None
     # The request for the summary is paid for: its usage stands with an answer.
     assert message.role == ("assistant" if version == "0.98.0" else "system")
+
+
+@both
+def test_the_context_holds_the_prompts_before_a_compactions_summary(
+    version: str, tmp_path: Path
+) -> None:
+    db = open_database(tmp_path / "store.db", create=True)
+    Sync(db, Settings(helpers=0)).run([Target(CodexSource(), DATA / version)])
+    ((session,),) = db.connection.execute(
+        "SELECT session_id FROM chat_parts WHERE type = 'data-compaction'").fetchall()
+    texts = [
+        text for one in context_ids(db, session) for (text,) in db.connection.execute(
+            "SELECT coalesce(json_extract(data_json, '$.text'), type) FROM chat_parts"
+            " WHERE message_id = ?", (one,))
+    ]  # fmt: skip
+    assert texts[:4] == ["hello one", "hello two", "data-compaction", "after compaction"]
+    db.close()
+
+
+def test_a_compaction_keeps_as_many_prompts_as_it_names(tmp_path: Path) -> None:
+    lines = Lines(thread_id(1))
+    for number in range(3):
+        lines.turn(f"q{number}", f"a{number}", f"r{number}")
+    told = [{"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+            for role, kind, text in (
+                ("user", "input_text", "<environment_context>x</environment_context>"),
+                ("user", "input_text", "q2"), ("user", "input_text", "SUMMARY"))]  # fmt: skip
+    lines.add("compacted", {"message": "SUMMARY", "replacement_history": told})
+    (part,) = [part for message in read_one(lines, tmp_path).messages for part in message.parts
+               if part.type == "data-compaction"]  # fmt: skip
+    assert (part.data["data"]["kept_prompts"], part.data["data"]["kept_items"]) == (1, 3)
 
 
 @both

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from store.sources.base.notices import review_text
 from store.sources.base.plain_parts import data_part
 from store.sources.base.values import mapping, string
 from store.sources.codex.items import message_text
+from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line
 from store.sources.codex.tools import unwrapped
 
@@ -106,23 +108,37 @@ def _api_message(text: str) -> str:
     ) or text  # fmt: skip
 
 
-def compaction(payload: dict[str, Any], *, auto: bool) -> dict[str, Any]:
+def compaction(line: Line, *, auto: bool) -> dict[str, Any]:
     """Return the data of a compaction.
 
+    The next request holds the person's prompts of before, then the summary. Source: rollouts of
+    version 0.171.0, which name that history; versions that do not name it keep the prompts too.
+
     Args:
-        payload: ``{message, replacement_history?}``; the message is empty where the
+        line: Its payload is ``{message, replacement_history?}``; the message is empty where the
             API compacted and gave back something encrypted.
         auto: Whether it happened in the middle of a turn.
     """
+    payload = line.payload
     data: dict[str, Any] = {
         "summary": string(payload.get("message")) or "",
         "tail_start_id": None,
         "auto": auto,
+        "kept_prompts": "all",
     }
     history = payload.get("replacement_history")
     if isinstance(history, list):
         data["kept_items"] = len(history)
+        data["kept_prompts"] = sum(
+            _is_prompt(line, mapping(item), data["summary"]) for item in history)
     return data
+
+
+def _is_prompt(line: Line, item: dict[str, Any], summary: str) -> bool:
+    if item.get("type", "message") != "message" or item.get("role") != "user":
+        return False
+    text = message_text(item)
+    return text != summary and origin_of(replace(line, payload=item), text)[0] == "human"
 
 
 def agent_message(payload: dict[str, Any]) -> dict[str, Any]:

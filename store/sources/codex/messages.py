@@ -302,7 +302,7 @@ class Thread(Responses):
             last = self.add(entry, "system", {})
         # Else it is the request for the summary, counted, whose answer is this line.
         last.metadata["compaction"] = True
-        data = events.compaction(line.payload, auto=self._in_turn(last))
+        data = events.compaction(line, auto=self._in_turn(last))
         if self.counting.context is not None:
             data["pre_tokens"] = self.counting.context
         last.parts.append(data_part("compaction", data, line.at, *self.record(entry)))
