@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,8 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.copilot import CopilotSource
 from store.sources.pi import PiSource
 from tests.sources import claude_rows, codex_lines, test_copilot, test_pi
-from tests.sources.grown import only
+from tests.sources.grown import only, read_all
+from tests.sources.samples import SAMPLES, Sample, path_of
 
 
 def claude(folder: Path) -> SessionDraft:
@@ -85,3 +88,40 @@ def test_a_codex_call_without_an_output_does_not_swallow_the_next(tmp_path: Path
     assert [(p.data["input"]["command"], p.data.get("output")) for p in calls] == [
         ("killed", None), ("later", "out"),
     ]  # fmt: skip
+
+
+NAMES_RECORDS = ("chatgpt", "gptme", "copilot")
+"""Sources whose call ids name records or sessions too, or stand within texts."""
+IN_FILES = [one for one in SAMPLES if one.kind not in NAMES_RECORDS]
+
+
+def results_of(draft: SessionDraft) -> list[Any]:
+    """Return each call of a session without its id."""
+    return [
+        re.sub(r"\S*call\S*", "", json.dumps([part.type, part.data.get("input"), part.tool_state,
+                                              part.data.get("output")]))  # fmt: skip
+        for message in draft.messages for part in message.parts if part.tool_call_id is not None
+    ]
+
+
+@pytest.mark.parametrize("sample", IN_FILES, ids=lambda sample: sample.name)
+def test_ids_that_begin_anew_in_each_answer_change_no_call(
+    sample: Sample, tmp_path: Path
+) -> None:
+    target = sample.copied(tmp_path)
+    before, _ = read_all(target.source, path_of(target))
+    renamed: dict[bytes, bytes] = {}
+    for draft in before.values():
+        for message in draft.messages:
+            ids = [part.tool_call_id for part in message.parts if part.tool_call_id is not None]
+            for place, each in enumerate(ids):
+                renamed.setdefault(json.dumps(each).encode(), b'"call_%d"' % place)
+    for path in [path for path in tmp_path.rglob("*.json*") if path.is_file()]:
+        body = path.read_bytes()
+        for old in sorted(renamed, key=len, reverse=True):
+            body = body.replace(old, renamed[old])
+        path.write_bytes(body)
+    again = sample.target(tmp_path)
+    after, _ = read_all(again.source, path_of(again))
+    assert {name: results_of(draft) for name, draft in after.items()} == {
+        name: results_of(draft) for name, draft in before.items()}

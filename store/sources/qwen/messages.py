@@ -197,7 +197,9 @@ class Messages:
         self._add(entry, draft)
         for part in draft.parts:
             if part.tool_call_id is not None:
-                self._calls.setdefault(part.tool_call_id, (part, draft))
+                if self._calls.get(part.tool_call_id, (None, None))[0] is not part:
+                    # An id that begins anew is the newest call's.
+                    self._calls[part.tool_call_id] = part, draft
                 self._early.join(part.tool_call_id, part, draft, self.found)
 
     def _result(self, entry: Entry) -> None:
