@@ -57,6 +57,22 @@ def test_the_first_one(by: int) -> None:
     assert settled(START + by, *times) == [times[0], *times]
 
 
+@pytest.mark.parametrize("by", [LATER, EARLIER])
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_several_behind_the_first_one(by: int, length: int) -> None:
+    after = [START + 10 + number for number in range(3)]
+    odd = [START + by + number for number in range(length)]
+    assert settled(START, *odd, *after) == [START] * (length + 1) + after
+    assert settled(START, *odd, after[0]) == [START] * (length + 1) + after[:1]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_several_at_the_beginning_that_are_ahead(length: int) -> None:
+    after = [START + number for number in range(length + 2)]
+    odd = [START + LATER + number for number in range(length)]
+    assert settled(*odd, *after) == [START] * length + after
+
+
 def test_the_last_one_waits_for_another() -> None:
     times = [START, START + 1, START + 2]
     assert settled(*times, START + LATER) == [*times, times[-1]]

@@ -38,6 +38,7 @@ class OddTimes(Generic[_Record]):
         """Start with nothing seen."""
         self.changes = 0
         self._doubted: tuple[_Record, int] | None = None
+        self._first = 0
 
     def take(self, before: Sequence[_Record], new: _Record) -> None:
         """Look at the next record, which may show which of those before it was odd.
@@ -48,6 +49,14 @@ class OddTimes(Generic[_Record]):
         """
         if not before or not new.at or not before[-1].at:
             return
+        if len(before) > 2 * _MOST:
+            self._compare(before, new)
+        elif not self._goes_back(before, new):
+            self._compare(before, new)
+            self._begins_ahead([*before, new])
+
+    def _compare(self, before: Sequence[_Record], new: _Record) -> None:
+        """Compare a record with those just before it."""
         if self._doubted is None and len(before) > 2 and 0 <= new.at - before[-1].at <= DAY_MS:
             return
         if self._doubted is not None:
@@ -67,8 +76,34 @@ class OddTimes(Generic[_Record]):
             before[0].at > last + DAY_MS or last - (before[0].at or last) > LONG_MS
         ):
             # Two agree, and the first one is years off, or ahead.
+            self._first = before[0].at
             before[0].at = last
             self.changes += 1
+
+    def _goes_back(self, before: Sequence[_Record], new: _Record) -> bool:
+        """Return whether a record agrees with the first one, which two after it did not.
+
+        These and what agrees with them were odd, then.
+        """
+        first, last = self._first, before[-1].at
+        if not first or len(before) > _MOST + 1 or abs(last - first) <= LONG_MS:
+            return False
+        if abs(new.at - first) > LONG_MS or new.at < first - DAY_MS:
+            return False
+        self._first, self._doubted = 0, None
+        self._give(before, first)
+        return True
+
+    def _begins_ahead(self, records: Sequence[_Record]) -> None:
+        """Put right a few records at the beginning that are years ahead of more after them."""
+        fall = next((place for place in range(1, len(records))
+                     if 0 < records[place].at < records[place - 1].at - LONG_MS), 0)  # fmt: skip
+        later = records[fall:]
+        if (
+            0 < fall <= _MOST and len(later) > fall and self._doubted is None
+            and max(each.at for each in later) < records[fall - 1].at - LONG_MS
+        ):  # fmt: skip
+            self._give(records[:fall], later[0].at)
 
     def _fell(self, before: Sequence[_Record], new: _Record) -> bool:
         """Time fell; return whether some records were ahead of those before them and this one."""
