@@ -27,7 +27,7 @@ from store.sources.base.growing import (
     stamp_of,
     stamped,
 )
-from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.json_values import LineError
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.side_file import SideFile
 from store.sources.base.uris import path_of_uri
