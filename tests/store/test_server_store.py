@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import sqlite3
@@ -401,6 +402,16 @@ def test_an_answer_that_cannot_be_read_ends_the_connection() -> None:
         with pytest.raises(ConnectionAbortedError):
             answer.result()
         assert driver.transport.is_closing()
+
+
+def test_few_answers_are_held_on_to(url: str) -> None:
+    database = open_target(url)
+    for _ in range(12):
+        database.connection.execute(
+            "SELECT n, repeat('x', 400) FROM generate_series(1, 100) n").fetchall()
+    # Two of 40 kB each are more than the limit.
+    assert sum(type(one).__name__ == "Record" for one in gc.get_objects()) <= 200
+    database.close()
 
 
 def test_a_connection_that_was_closed_while_it_rested(

@@ -19,7 +19,10 @@ from typing import Any
 _AT_ONCE = 65_536
 """Bytes that are read at once; the allocator asks the system for more than twice as many."""
 _WAITS = 32
-"""Answers after which the loop runs what has been left to it: it holds on to them till then."""
+"""Answers after which the loop runs what has been left to it: it holds on to them till then.
+
+So it does after ``_AT_ONCE`` bytes of them: as rows they take many times as much.
+"""
 _QUIET_S = 1.0
 """After that long without a byte the loop runs, which limits the time."""
 
@@ -34,7 +37,7 @@ class AnswerLoop(asyncio.SelectorEventLoop):
         self._protocol: Any = None
         self._transport: Any = None
         self._socket = -1
-        self._left = 0
+        self._left = self._held = 0
 
     def connection_class(self, base: type[Any]) -> type[Any]:
         """Return a class for the connection whose answers are waited for.
@@ -58,13 +61,11 @@ class AnswerLoop(asyncio.SelectorEventLoop):
                 statement takes a tenth of it.
             limit_s: How long to wait; None for as long as it takes.
         """
-        had = 0
         while self._protocol is not None and not answer.done():
             came = self._received()
             if not came:
                 break
             self._take(came, answer)
-            had += len(came)
         if not answer.done():
             answer.add_done_callback(lambda _: self.stop())
             end = None if limit_s is None else self.call_later(limit_s, _give_up, answer)
@@ -73,15 +74,15 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             if end is not None:
                 end.cancel()
         self._left += 1
-        if self._left >= _WAITS or had > _AT_ONCE:
-            self._left = 0
+        if self._left >= _WAITS or self._held > _AT_ONCE:
+            self._left = self._held = 0
             self.call_soon(self.stop)
             self.run_forever()
 
     @property
     def may_be_left(self) -> bool:
         """Whether another loop may wait for the next answer, by ``take_what_came``."""
-        return (self._protocol is not None and self._left < _WAITS
+        return (self._protocol is not None and self._left < _WAITS and self._held <= _AT_ONCE
                 and not self._transport.is_closing())
 
     @property
@@ -118,6 +119,7 @@ class AnswerLoop(asyncio.SelectorEventLoop):
             came: The bytes.
             answer: What is waited for.
         """
+        self._held += len(came)
         try:
             self._protocol.data_received(came)
         except Exception as error:
