@@ -18,6 +18,7 @@ from tests.sources.codex_lines import Lines, read
 
 A = "019ae0a0-0000-7000-8000-00000000000a"
 IDE = "# Context from my IDE setup:\n\n## Active file: a.ts\n\n## My request for Codex:\n"
+NESTED = "<system-reminder>a <system-reminder x='1'>b</system-reminder> c</system-reminder>"
 
 
 def message(text: str, origin: str | None = "human", **metadata: Any) -> MessageDraft:
@@ -45,6 +46,15 @@ def message(text: str, origin: str | None = "human", **metadata: Any) -> Message
         ("<task>\nfix it\n</task>\n<environment_details>e</environment_details>", "fix it"),
         ("This session is being continued from a previous conversation that ran out", ""),
         ("Stop hook feedback:\n- failed", ""),
+        (f"{NESTED}\nfix", "fix"),
+        (f"fix {NESTED}", "fix"),
+        (f"{NESTED}{NESTED}fix{NESTED}\n{NESTED}", "fix"),
+        ("<system-reminder>a <system-reminder>b</system-reminder> fix", "fix"),
+        ("fix <system-reminder>a</system-reminder> b</system-reminder>", "fix"),
+        ("<new-diagnostics>a.ts: 1 error</new-diagnostics>\nfix", "fix"),
+        ("fix\n<total_tokens>12 tokens left</total_tokens>", "fix"),
+        ('<mcp-resource server="s" uri="u://x">r</mcp-resource>fix', "fix"),
+        ("<mcp-resource> is what?", "<mcp-resource> is what?"),
         ("what does <system-reminder> mean?", "what does <system-reminder> mean?"),
         ("<div>fix this</div>", "<div>fix this</div>"),
     ],
@@ -63,6 +73,14 @@ def test_nothing_of_a_prompt_is_lost() -> None:
     parts = prompt_parts([text_part(f"{IDE}fix", 1, 7), text_part("plain", 1, 8)])
     assert [part.type for part in parts] == ["text", "text", "data-event"]
     assert [part.records for part in parts] == [(7,), (8,), (7,)]
+
+
+def test_what_a_block_says_is_kept_with_its_attributes() -> None:
+    split = split_request(f'<mcp-resource server="s">r</mcp-resource>fix{NESTED}')
+    assert split.context == [
+        ("mcp-resource", 'server="s"\nr'),
+        ("system-reminder", "a <system-reminder x='1'>b</system-reminder> c"),
+    ]
 
 
 def test_long_wrappers_cost_no_more_than_their_length() -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import orjson
 
 from store.sources.base.drafts import PartDraft
+from store.sources.base.requests import CONTEXT_TAGS
+from store.sources.base.tagged_blocks import close_of
 from store.sources.base.values import mapping, string
 
 _BLOCK = re.compile(r"<([A-Za-z][\w-]*)((?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'))*)\s*>")
@@ -26,8 +28,7 @@ _PREFACE = re.compile(
 )
 """Such as ``Another Claude session sent a message:``, a heading, or the lines of a notice."""
 _CONTEXT = re.compile(
-    r"ide_[a-z_]+|system[-_]reminder|environment_(?:context|details)|user_instructions"
-    r"|[a-z-]*-hook|hook_prompt|local-command-caveat|editor_context|reminder|goal_context"
+    rf"{CONTEXT_TAGS}|hook_prompt|goal_context"
     r"|user_action|INSTRUCTIONS|turn_aborted|model_switch|collaboration_mode|skill"
     r"|skills_instructions|recommended_plugins"
 )
@@ -55,7 +56,7 @@ def told(text: str) -> str:
     at = preface.end() if preface else 0
     lines: list[str] = []
     while len(lines) < _MOST_BLOCKS and (block := _BLOCK.match(text, _skip_space(text, at))):
-        end = text.find(f"</{block[1]}>", block.end())
+        end = close_of(text, block[1], block.end())
         if end < 0:
             break
         lines.append(_block(block[2], text[block.end() : end]))
@@ -162,7 +163,7 @@ def _children(body: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     at = 0
     while block := _BLOCK.match(text, at):
-        end = text.find(f"</{block[1]}>", block.end())
+        end = close_of(text, block[1], block.end())
         if end < 0 or len(found) >= _MOST_BLOCKS:
             return {}
         inside = text[block.end() : end]

@@ -12,16 +12,19 @@ from dataclasses import dataclass, field
 
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.tagged_blocks import close_of, open_of
 
 CONTINUED = "This session is being continued from a previous conversation"
 """Begins the summary that a conversation continues from after a compaction."""
 
-_TAGS = (
+CONTEXT_TAGS = (
     "ide_[a-z_]+|system[-_]reminder|environment_context|environment_details|user_instructions"
-    "|local-command-caveat|editor_context|reminder|[a-z-]+-hook"
+    "|local-command-caveat|editor_context|reminder|[a-z-]+-hook|new-diagnostics|total_tokens"
+    "|mcp-resource|mcp-polling-update"
 )
-_OPENS = re.compile(rf"<({_TAGS})(?:\s[^<>]*)?>")
-_CLOSES = re.compile(rf"</({_TAGS})>\Z")
+"""Names of the blocks that programs put around a prompt, as a regular expression."""
+_OPENS = re.compile(rf"<({CONTEXT_TAGS})(\s[^<>]*)?>")
+_CLOSES = re.compile(rf"</({CONTEXT_TAGS})>\Z")
 _SPACE = re.compile(r"\s+")
 _LONGEST_TAG = 100
 _MOST = 64
@@ -76,10 +79,10 @@ def _take_before(split: Split) -> None:
     at = _skip_space(text, 0)
     while len(split.context) < _MOST:
         opened = _OPENS.match(text, at)
-        end = text.find(f"</{opened[1]}>", opened.end()) if opened else -1
+        end = close_of(text, opened[1], opened.end()) if opened else -1
         if opened is None or end < 0:
             break
-        split.context.append((opened[1], text[opened.end() : end].strip()))
+        split.context.append((opened[1], _inside(opened, text[opened.end() : end])))
         at = _skip_space(text, end + len(opened[1]) + len("</>"))
     if split.context:
         split.request = text[at:]
@@ -95,13 +98,18 @@ def _take_after(split: Split) -> None:
     while len(split.context) < _MOST:
         text = split.request.rstrip()
         closed = _CLOSES.search(text[-_LONGEST_TAG:])
-        start = text.rfind(f"<{closed[1]}") if closed else -1
+        end = len(text) - len(closed[0]) if closed else 0
+        start = open_of(text, closed[1], end) if closed else -1
         opened = _OPENS.match(text, start) if start >= 0 else None
         if closed is None or opened is None or opened[1] != closed[1]:
             return
-        body = text[opened.end() : len(text) - len(closed[0])]
-        split.context.append((opened[1], body.strip()))
+        split.context.append((opened[1], _inside(opened, text[opened.end() : end])))
         split.request = text[:start].rstrip()
+
+
+def _inside(opened: re.Match[str], body: str) -> str:
+    """Return what a block says: its attributes, then its text."""
+    return "\n".join(filter(None, ((opened[2] or "").strip(), body.strip())))
 
 
 def request_of(text: str) -> str:

@@ -112,7 +112,8 @@ def compaction(line: Line, *, auto: bool) -> dict[str, Any]:
     """Return the data of a compaction.
 
     The next request holds the person's prompts of before, then the summary. Source: rollouts of
-    version 0.171.0, which name that history; versions that do not name it keep the prompts too.
+    version 0.171.0, which name that history. Where a rollout does not name it, all prompts are
+    taken to be kept: that is assumed, not seen.
 
     Args:
         line: Its payload is ``{message, replacement_history?}``; the message is empty where the
