@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import TIMEOUT_MAX, Lock
 
 _EARLY_S = 0.002
 """What is due so shortly after a nap is done at its end."""
@@ -27,7 +27,7 @@ class LateWork:
         self._guard, self._bell = Lock(), Lock()
         self._bell.acquire()
         self._works: deque[tuple[float, Work]] = deque()
-        self._serves = self._is_wanted = False
+        self._serves, self._leaving = False, 0
         self._wakes_at = self._nap_s = 0.0
 
     def add(self, work: Work, after_s: float) -> bool:
@@ -56,16 +56,21 @@ class LateWork:
             Whether it will run.
         """
         with self._guard:
-            if not self._serves or self._is_wanted:
+            if not self._serves:
                 return False
             self._put(work, 0.0)
             return True
 
     def leave(self) -> None:
-        """Have ``serve`` end, after the work that it has: the thread is wanted for other work."""
+        """Have ``serve`` end, after the work that it has: the thread is wanted for other work.
+
+        What is added from now on waits for a ``serve`` that is queued after that other work, as
+        it may come without end.
+        """
         with self._guard:
             if self._serves:
-                self._is_wanted = True
+                self._serves = False
+                self._leaving += 1
                 self._ring()
 
     def serve(self) -> None:
@@ -75,16 +80,20 @@ class LateWork:
             with self._guard:
                 works = self._due()
                 empty = 0 if works or self._works else empty + 1
-                if empty and (self._is_wanted or empty > _NAPS):
-                    self._serves = self._is_wanted = False
-                    return
+                ends = self._leaving > 0 or empty > _NAPS
+                if self._leaving:
+                    self._leaving -= 1
+                elif ends:
+                    self._serves = False
             for work in works:
                 work()
+            if ends:
+                return
             with self._guard:
                 now = time.monotonic()
                 self._wakes_at = min((due for due, _ in self._works), default=now + self._nap_s)
-                nap_s = 0.0 if self._is_wanted else max(0.0, self._wakes_at - now)
-            self._bell.acquire(timeout=nap_s)
+                nap_s = 0.0 if self._leaving else max(0.0, self._wakes_at - now)
+            self._bell.acquire(timeout=min(nap_s, TIMEOUT_MAX))
 
     def _put(self, work: Work, after_s: float) -> None:
         due = time.monotonic() + after_s
@@ -100,7 +109,7 @@ class LateWork:
 
     def _due(self) -> list[Work]:
         """Take out what is due, in the order in which it came."""
-        until = float("inf") if self._is_wanted else time.monotonic() + _EARLY_S
+        until = float("inf") if self._leaving else time.monotonic() + _EARLY_S
         works = [work for due, work in self._works if due <= until]
         if works:
             self._works = deque(each for each in self._works if each[0] > until)

@@ -182,10 +182,11 @@ class RecordedMessage:
         """Return the message's row where it is behind, and count it as written."""
         if not self._stale:
             return None
-        self._stale = False
-        return MessageWrite(
+        write = MessageWrite(
             self.id, self.role, self.metadata_json(), self.created_at, not self._stored
         )
+        self._stale = False
+        return write
 
     def take_used(self) -> Buckets:
         """Return what the rollups lack, and count it as added."""
@@ -201,7 +202,6 @@ class RecordedMessage:
         """
         writes = []
         for part in self.state.changed:
-            part.dirty = False
             columns, data = part.columns, part.data_at(now)
             large = is_large(data)
             writes.append(PartWrite(
@@ -209,6 +209,8 @@ class RecordedMessage:
                 part, columns, None if large else given_dump(data), dict(data) if large else data,
                 part.stored is None, part.stored != columns,
             ))
+        for part in self.state.changed:
+            part.dirty = False
         self.state.changed = []
         return writes
 

@@ -169,7 +169,10 @@ class Recorder:
 
     @property
     def message(self) -> dict[str, Any] | None:
-        """The UIMessage as the SDK would have it now, None between two messages."""
+        """The UIMessage as the SDK would have it now, None between two messages.
+
+        Its parts are the caller's: they stay as they are, whatever comes.
+        """
         with self._guard:
             message = self._recording.message
             return None if message is None else message.state.message()
@@ -432,8 +435,12 @@ class Recorder:
         if saving is None:
             return False
         self._stop_timer()
-        self._store.begin(saving.change, self._save_ended)
-        return True
+        try:
+            self._store.begin(saving.change, self._save_ended)
+        except Exception as error:
+            self._end_saving(error)
+        # What could not even begin is for the usual way, which says why.
+        return self._saving is not None
 
     def _late_change(self) -> OfSession | None:
         """Take what waits, on the thread that writes; None where the loop has to, or need not."""
@@ -441,8 +448,14 @@ class Recorder:
             self._is_late = False
             if not self._recording.waiting or self._closed or self._backoff.tries:
                 return None
+            waiting = self._recording.waiting
             if self._saving is None and not self._is_alone:
-                self._saving = self._recording.begin_save()
+                try:
+                    self._saving = self._recording.begin_save()
+                except Exception:
+                    # What a host gave is no JSON, or is at work in it: the loop finds the same,
+                    # or can save it.
+                    self._recording.waiting = waiting
                 if self._saving is not None:
                     return self._saving.change
         self._call(self._save_after_all)
@@ -460,14 +473,21 @@ class Recorder:
                 self._recording.saved(self._saving)
                 self._saving = None
                 return
-        self._call(lambda: self._save_ended(error))
+        if not self._call(lambda: self._save_ended(error)):
+            self._end_saving(error)  # What is not saved waits for a call in another loop.
 
-    def _call(self, work: Callable[[], object]) -> None:
-        """Call a function in the loop, if that still runs."""
-        with contextlib.suppress(RuntimeError):
+    def _call(self, work: Callable[[], object]) -> bool:
+        """Call a function in the loop; return False where that has ended."""
+        try:
             self._loop.call_soon_threadsafe(work)
+        except RuntimeError:
+            return False
+        return True
 
-    def _save_ended(self, error: BaseException | None) -> None:
+    def _end_saving(
+        self, error: BaseException | None
+    ) -> list[asyncio.Future[BaseException | None]]:
+        """Take the end of a save; return who waits for it."""
         with self._guard:
             saving, self._saving = self._saving, None
             waiters = [waiter for waiter in self._waiters if not waiter.done()]
@@ -478,6 +498,10 @@ class Recorder:
             else:
                 self._recording.not_saved(saving, error)
                 self._recording.waiting += saving.waiting or 1
+        return waiters
+
+    def _save_ended(self, error: BaseException | None) -> None:
+        waiters = self._end_saving(error)
         if isinstance(error, Refused) and not is_lost(error):
             self._try_again(error, self._recording.waiting)
         elif error is not None:
@@ -490,10 +514,12 @@ class Recorder:
 
     async def _save_end(self) -> BaseException | None:
         """Wait for the end of the save that was begun; return its error."""
-        waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
         with self._guard:
             if self._saving is None:
                 return None
+            self._loop = loop
             self._waiters.append(waiter)
         error: BaseException | None = await waiter
         return error
@@ -576,6 +602,7 @@ class Recorder:
         seconds = self._timer_s if after_s is None else after_s
         if seconds is not None and after_s is None and not self._backoff.tries:
             self._is_late = True  # Before, as the thread may be quick.
+            self._loop = asyncio.get_running_loop()
             if self._store.begin_later(self._late_change, self._late_ended, seconds):
                 return
             self._is_late = False

@@ -718,11 +718,16 @@ class Recording:
         if message is None or not (message.is_stale or self.session.needs_write):
             return None
         now = self._clock()
+        # All or nothing: what a host gave may be no JSON.
+        parts = message.take_parts(None if exact else now)
+        try:
+            row = message.take_message()
+        except BaseException:
+            message.not_written(None, parts, [], {})
+            raise
         session = self.session.take_write(message, title)
         return Batch(
-            self.session_id, message.id, now, message.take_message(),
-            message.take_parts(None if exact else now), message.take_removed(), session,
-        )
+            self.session_id, message.id, now, row, parts, message.take_removed(), session)
 
     def put_back(self, message: RecordedMessage, batch: Batch) -> None:
         """Note that a batch of a message was not written: all of it waits again."""

@@ -126,7 +126,8 @@ class MessageState(ToolCalls):
         found: dict[str, Any] = {"id": self.sdk_id or "", "role": "assistant"}
         if self.metadata is not MISSING:
             found["metadata"] = self.metadata
-        found["parts"] = [part.data for part in self.parts]
+        # Copies: a thread that saves brings the parts up to date.
+        found["parts"] = [dict(part.data) for part in self.parts]
         return found
 
     def keep_odd(self, chunk: Chunk, name: str, reason: str) -> None:
@@ -143,7 +144,8 @@ class MessageState(ToolCalls):
         if last is not None and last is self._odd:
             held = last.shape["data"]
             if held["name"] == name and _alike(held["chunks"], chunk):
-                held["chunks"].append(chunk)
+                # Anew: who reads or writes the part has the list as it was.
+                last.shape["data"] = held | {"chunks": [*held["chunks"], chunk]}
                 self.touch(last)
                 return
         data = {"name": name, "reason": reason, "chunks": [chunk]}

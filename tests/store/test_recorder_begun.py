@@ -338,3 +338,131 @@ def test_late_work_is_done_in_order_and_ends_where_the_thread_is_wanted() -> Non
     assert late.add(lambda: done.append(3), 0.001)
     late.serve()
     assert done == [1, 2, 3]
+
+
+def test_work_that_comes_without_end_does_not_keep_the_thread() -> None:
+    late, done = LateWork(), list[int]()
+
+    def again() -> None:
+        done.append(len(done))
+        late.add(again, 3600)
+        if len(done) < 50:
+            late.leave()
+
+    assert late.add(again, 0.001)
+    late.leave()
+    late.serve()
+    assert done == [0]
+    assert not late.add_now(again)
+    late.serve()
+    assert done == [0, 1]
+
+
+class Odd:
+    """What a host gave that has no text at first."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __str__(self) -> str:
+        self.asked += 1
+        if self.asked < 3:
+            raise LookupError("no text yet")
+        return "odd"
+
+
+async def test_what_cannot_be_saved_late_holds_up_nothing_else(tmp_path: Path) -> None:
+    loop, said = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: said.append(context.get("exception")))
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_buffer_ms=1))
+        odd = Odd()
+        await recorder.feed({"type": "start", "messageId": "m"})
+        await recorder.flush()
+        await recorder.feed({"type": "message-metadata", "messageMetadata": {"a": 1}})
+        await recorder.feed({"type": "data-odd", "data": odd})
+        async with asyncio.timeout(120):
+            while odd.asked < 2:
+                await asyncio.sleep(0.001)
+            await recorder.flush()
+        assert [type(each) for each in said] == [LookupError]
+        (message,) = await store.messages(recorder.session_id)
+        assert message["parts"] == [{"type": "data-odd", "data": "odd"}]
+        await recorder.close()
+
+
+@pytest.mark.parametrize("milliseconds", [1e13, float("inf")])
+async def test_what_waits_for_ever_is_saved_by_a_flush(
+    tmp_path: Path, milliseconds: Any
+) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_buffer_ms=milliseconds))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        async with asyncio.timeout(120):
+            await recorder.flush()
+            await recorder.feed(delta(1))
+            await recorder.close()
+        assert await texts(store, recorder.session_id) == [words(2)]
+
+
+async def test_what_a_host_was_given_stays_as_it_is(tmp_path: Path) -> None:
+    odd = {"type": "of-the-future", "id": "a"}
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store)
+        for chunk in (START, delta(0), odd):
+            await recorder.feed(chunk)
+        given = recorder.message
+        assert given is not None
+        held = given["parts"][1]["data"]["chunks"]
+        for chunk in (delta(1), odd):
+            await recorder.feed(chunk)
+        await recorder.flush()
+        assert given["parts"][0]["text"] == words(1)
+        assert held == [odd]
+        await recorder.close()
+
+
+def test_a_late_save_that_fails_after_its_loop_waits_for_the_next_loop(tmp_path: Path) -> None:
+    kept: list[tuple[Store, Recorder]] = []
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    ended = threading.Event()
+
+    async def leave() -> None:
+        store = await Store.open(tmp_path / "store.db", create=True)
+        await store.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
+        recorder = await Recorder.open(store)
+        kept.append((store, recorder))
+        take, end = recorder._late_change, recorder._late_ended
+        taken = threading.Event()
+
+        def late() -> Any:
+            taken.set()
+            assert closed.wait(120)
+            return take()
+
+        def note(error: BaseException | None) -> None:
+            end(error)
+            ended.set()
+
+        recorder._late_change, recorder._late_ended = late, note  # type: ignore[method-assign]
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        other.execute("BEGIN IMMEDIATE")
+        assert await asyncio.to_thread(taken.wait, 120)
+
+    async def go_on() -> None:
+        store, recorder = kept[0]
+        async with asyncio.timeout(120):
+            await recorder.feed(delta(1))
+            await recorder.close()
+        assert await texts(store, recorder.session_id) == [words(2)]
+        await store.close()
+
+    closed = threading.Event()
+    asyncio.run(leave())
+    closed.set()
+    assert ended.wait(120)
+    other.execute("COMMIT")
+    other.close()
+    asyncio.run(go_on())

@@ -249,14 +249,14 @@ class ServerConnection:
             return ServerCursor([])
         statement = self._prepared(sql)
         try:
-            records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
+            records = self._answer(self._fetching(statement, parameters))
         except ServerError as error:
             if not error.is_stale:
                 raise
             if self.in_transaction:
                 raise
             statement = self._prepared(sql)
-            records = self._answer(statement.prepared.fetch(*statement.values(parameters)))
+            records = self._answer(self._fetching(statement, parameters))
         return self._cursor(statement, records)
 
     def send(self, sql: str, parameters: Parameters, /) -> Sent | None:
@@ -273,7 +273,7 @@ class ServerConnection:
             return None
         self._statements.move_to_end(sql)
         return Sent(
-            self._loop, statement.prepared.fetch(*statement.values(parameters)),
+            self._loop, self._fetching(statement, parameters),
             partial(self._cursor, statement), self._failure, ANSWER_S)
 
     def _cursor(self, statement: _Statement, records: list[Any]) -> ServerCursor:
@@ -422,11 +422,26 @@ class ServerConnection:
         self._prepared_ever += 1
         # Without a name, the driver sends its text with each execution.
         name = None if self.is_pooled else f"{APPLICATION}_{self._prepared_ever}"
-        found = _Statement(made, self._answer(
-            self._driver.prepare(made.text, name=name), as_task=True))
+        prepared = self._answer(self._driver.prepare(made.text, name=name), as_task=True)
+        try:
+            found = _Statement(made, prepared)
+        except Exception as error:
+            # The connection was closed right after the answer.
+            raise self._failure(error) from None
         self._statements[sql] = found
         if len(self._statements) > _KEPT:
             self._statements.popitem(last=False)
+        return found
+
+    def _fetching(
+        self, statement: _Statement, parameters: Parameters
+    ) -> Coroutine[Any, Any, list[Any]]:
+        values = statement.values(parameters)
+        try:
+            found: Coroutine[Any, Any, list[Any]] = statement.prepared.fetch(*values)
+        except Exception as error:
+            # The driver says that the connection is closed before there is anything to await.
+            raise self._failure(error) from None
         return found
 
     def _exact(self, value: Any) -> Any:
