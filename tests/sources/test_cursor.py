@@ -14,6 +14,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.sources.base.drafts import PartDraft, SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.cursor import CursorSource
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -768,3 +769,15 @@ def test_no_secret_is_opened_or_selected(tmp_path: Path) -> None:
             if "cursorDiskKV" in sql and "FROM cursorDiskKV" in sql:
                 assert any(f"'{kind}" in sql for kind in (
                     "composerData:", "bubbleId:", "composer.content."))  # fmt: skip
+
+
+def test_a_place_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    chat(tmp_path, asked())
+    head(tmp_path, ONE, workspaceId="w")
+    place = tmp_path / "workspaceStorage/w/workspace.json"
+    place.mkdir(parents=True)
+    drafts, problems = grown.read_all(CursorSource(), tmp_path)
+    assert drafts[ONE].workspace_root is None
+    assert problems == [Problem(str(place), 0, "not a regular file")]
+    place.rmdir()
+    assert grown.read_all(CursorSource(), tmp_path)[1] == []

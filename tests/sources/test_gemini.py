@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from store.engine.database import open_database
+from store.sources.base.protocol import Problem
 from store.sources.gemini import GeminiSource
 from store.sync.engine import Sync
 from store.sync.targets import Target
@@ -503,3 +504,18 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     (unit,) = source.units(root(tmp_path), [])
     assert prompts(follower.read(unit).sessions[0].messages) == ["else"]
     assert path.exists()
+
+
+def test_files_beside_the_sessions_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    session(tmp_path, meta(), user("u", "go", 1), gemini("g", "done", 2))
+    folder = project(tmp_path)
+    (folder / "checkpoint-tag.json").write_text("[]")
+    (folder / ".project_root").unlink(missing_ok=True)
+    for name in (".project_root", "logs.json"):
+        (folder / name).mkdir()
+    drafts, problems = read_all(GeminiSource(), root(tmp_path))
+    assert list(drafts) == [SID]
+    assert set(problems) == {
+        Problem(str(folder / name), 0, "not a regular file")
+        for name in (".project_root", "logs.json")
+    }

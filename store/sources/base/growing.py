@@ -55,6 +55,16 @@ def stamped(entry: os.DirEntry[str], problems: list[Problem]) -> list[FileStamp]
     return []
 
 
+def denial(path: str, error: OSError) -> list[Problem]:
+    """Return the problem of a file beside sessions that is there and cannot be read.
+
+    One that is not there is none: such files are often left out.
+    """
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return []
+    return [Problem(path, 0, error.strerror or str(error))]
+
+
 def entries_of(folder: str, problems: list[Problem] | None = None) -> list[os.DirEntry[str]]:
     """List a folder by name; why it cannot be listed goes to ``problems``."""
     try:

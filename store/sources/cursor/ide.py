@@ -371,13 +371,14 @@ class _Chat:
         name = string(self._head.get("workspaceId"))
         if draft.workspace_root is None and user is not None and name is not None:
             folder = os.path.join(user, STORAGE, os.path.basename(name))
-            draft.workspace_root = place_at(folder, looked)
+            draft.workspace_root = place_at(folder, self._session.problems, looked)
             if draft.workspace_root is not None:
                 extra["workspace_from"] = "workspaceId"
         if draft.workspace_root is None and user is not None and name is None:
             found = self._editor.workspaces.of_chat(user, draft.source_id, looked)
             if found is not None:
-                draft.workspace_root, entry = place_at(found.folder, looked), found.entry
+                problems, entry = self._session.problems, found.entry
+                draft.workspace_root = place_at(found.folder, problems, looked)
                 extra["workspace_from"] = "workspace db"
         branch = (
             _branch(self._told)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from store.errors import StoreError
 from store.sources.base.databases import Databases, decoded, record_bytes
 from store.sources.base.drafts import MessageDraft, SessionDraft
-from store.sources.base.growing import entries_of
+from store.sources.base.growing import denial, entries_of
 from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.plain_parts import text_part
 from store.sources.base.protocol import FileStamp, Problem
@@ -64,19 +64,25 @@ def stamps_of(database: str) -> list[FileStamp]:
     return [stamp for stamp in stamps if stamp.inode]
 
 
-def place_at(folder: str, looked: list[FileStamp] | None = None) -> str | None:
+def place_at(
+    folder: str, problems: list[Problem], looked: list[FileStamp] | None = None
+) -> str | None:
     """Return which folder, or file of several, a workspace is.
 
     Args:
         folder: The folder of what is stored for it.
-        looked: Takes the file that says so.
+        problems: Takes why the file that says so cannot be read.
+        looked: Takes that file.
     """
     path = os.path.join(folder, PLACE)
     if looked is not None:
         looked.append(FileStamp.now(path))
     try:
         data = mapping(parse_json(read_regular(path))[0])
-    except (OSError, LineError):
+    except OSError as error:
+        problems += denial(path, error)
+        return None
+    except LineError:
         return None
     return place_of(data.get("folder")) or place_of(data.get("workspace"))
 
@@ -140,7 +146,7 @@ class Workspaces:
             problems.append(Problem(database, 0, f"cannot be read: {error}"))
             return []
         tabs = mapping(decoded(value)).get("tabs")
-        place = place_at(os.path.dirname(database))
+        place = place_at(os.path.dirname(database), problems)
         drafts = [_side_chat(database, tab, place)
                   for tab in map(mapping, tabs if isinstance(tabs, list) else ())]  # fmt: skip
         return [draft for draft in drafts if draft is not None]

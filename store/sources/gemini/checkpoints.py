@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from store.sources.base.drafts import AttachmentDraft, MessageDraft, SessionDraft
-from store.sources.base.growing import entries_of, stamped
+from store.sources.base.growing import denial, entries_of, stamped
 from store.sources.base.json_lines import LineError, parse_value
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import epoch_ms, mapping, string
@@ -62,18 +62,22 @@ def saved_by_session(project: str, problems: list[Problem]) -> dict[str, list[Fi
     if not files:
         return {}
     by_session: dict[str, list[FileStamp]] = {}
-    for tag, session_id in _savers(project).items():
+    for tag, session_id in _savers(project, problems).items():
         if tag in files:
             by_session.setdefault(session_id, []).extend(stamped(files[tag], problems))
     return by_session
 
 
-def _savers(project: str) -> dict[str, str]:
+def _savers(project: str, problems: list[Problem]) -> dict[str, str]:
+    path = os.path.join(project, "logs.json")
     try:
-        with open_regular(os.path.join(project, "logs.json")) as file:
+        with open_regular(path) as file:
             rows = parse_value(file.read(_LOG_LIMIT))
-    except (OSError, LineError):
-        return {}  # Only interactive sessions write it.
+    except OSError as error:
+        problems += denial(path, error)  # Only interactive sessions write it.
+        return {}
+    except LineError:
+        return {}
     found: dict[str, str] = {}
     for row in rows if isinstance(rows, list) else ():
         typed = _TYPED.match(string(mapping(row).get("message")) or "")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.sources.base.file_forms import form_of
-from store.sources.base.growing import FACT, entries_of, is_folder, stamped
+from store.sources.base.growing import FACT, denial, entries_of, is_folder, stamped
 from store.sources.base.json_lines import LineError, parse_value, read_head, records_of
 from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.base.values import mapping, string
@@ -195,15 +195,22 @@ def recognise(path: Path) -> Path | None:
     return path if is_home else None
 
 
-def workspace_of(project: str) -> str | None:
-    """Return the folder that a project's sessions ran in, by what is around them."""
+def workspace_of(project: str, problems: list[Problem] | None = None) -> str | None:
+    """Return the folder that a project's sessions ran in, by what is around them.
+
+    Args:
+        project: The project's folder.
+        problems: Takes why the file that tells it cannot be read; only newer versions have it.
+    """
+    path = os.path.join(project, ".project_root")
     try:
-        with open_regular(os.path.join(project, ".project_root")) as file:
+        with open_regular(path) as file:
             named = file.read(8192).decode("utf-8", "replace").strip()
         if named:
             return named
-    except OSError:
-        pass  # Only newer versions write it.
+    except OSError as error:
+        if problems is not None:
+            problems += denial(path, error)
     return _in_registry(project) or path_of_hash(project, os.path.join(project, CHATS))
 
 

@@ -186,7 +186,7 @@ class GeminiSource(FileSource, LibrarySource):
         agents = [log for log in logs if _parent_of(log.path) is not None]
         main = by_session(log for log in logs if _parent_of(log.path) is None)
         project = _project_of((logs or [_NOTHING])[0].path)
-        workspace = places.workspace_of(project)
+        workspace = places.workspace_of(project, problems)
         told_in = places.told_in(project)
         depends.looked += map(FileStamp.now, told_in if workspace is None else told_in[:1])
         built = [
