@@ -294,15 +294,26 @@ def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
     call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
 
 
+_TODO_STATES = {
+    "completed": "completed", "done": "completed", "in_progress": "in_progress",
+    "pending": "pending", "todo": "pending", "cancelled": "cancelled", "canceled": "cancelled",
+}  # fmt: skip
+
+
 def todo_items(value: Any) -> list[tuple[str, str]]:
-    """Return ``(state, text)`` of a check list: completed, in_progress, pending, cancelled."""
+    """Return ``(state, text)`` of a check list: completed, in_progress, pending, cancelled.
+
+    Any other state is pending, and its word stands behind the text.
+    """
     items = []
     for item in as_list(value):
         item = as_dict(item)
         text = item.get("content") or item.get("step") or item.get("text") or item.get("title")
         if isinstance(text, str):
-            state = str(item.get("status") or ("completed" if item.get("done") else "pending"))
-            items.append((state.replace("-", "_"), neutral_line(text)))
+            word = str(item.get("status") or ("completed" if item.get("done") else "pending"))
+            state = _TODO_STATES.get(re.sub(r"[ -]", "_", word.lower()))
+            text = text if state else f"{text} ({word})"
+            items.append((state or "pending", neutral_line(text)))
     return items
 
 

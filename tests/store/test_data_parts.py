@@ -36,6 +36,11 @@ def test_check_lists_and_patches_are_read_in_each_form() -> None:
     for data in (items, {"todos": items}, {"items": items}, {"plan": items}):
         assert todo_of({"data": data}) == [("completed", "a")]
     assert todo_of({"data": {"x": 1}}) == []
+    states = ("In Progress", "done", "in-progress", "blocked", None)
+    assert todo_of({"data": [{"step": "s", "status": state} for state in states]}) == [
+        ("in_progress", "s"), ("completed", "s"), ("in_progress", "s"), ("pending", "s (blocked)"),
+        ("pending", "s"),
+    ]  # fmt: skip
     patch = {"files": ["/w/a.py", "/v/b.py"], "diff": "@@ -1 +1 @@\n-a\n+b"}
     names, lines = patch_of({"data": patch}, "/w")
     assert names == "a.py, /v/b.py" and [line.sign for line in lines] == ["-", "+"]
