@@ -253,13 +253,13 @@ def relink_children(
 
 
 def with_call(connection: Connection, prepared: PreparedSession) -> PreparedSession:
-    """Return a new subagent's session with the call that names it, if its parent is stored.
+    """Return a subagent's session with the call that names it, if its parent is stored.
 
     As ``relink_calls`` does for a parent that is read later.
 
     Args:
         connection: In a transaction.
-        prepared: A session that is not stored yet.
+        prepared: A session whose stored call, if any, is not kept.
     """
     if prepared.lineage_kind != "subagent" or prepared.parent_message is not None:
         return prepared

@@ -171,6 +171,8 @@ def _write_place(
         keep_gone = False
     if keep_gone:
         prepared = with_known_lineage(connection, prepared, same_mapping=same_mapping)
+    if known is None or not (keep_gone and same_mapping):
+        prepared = links.with_call(connection, prepared)
     if prepared.first_record:
         return _write_added(database, prepared, clock, keep_gone, same_mapping)
     if known is not None and prepared.partial and not known.partial and (
@@ -179,8 +181,6 @@ def _write_place(
         return Written(prepared.id, skipped="the session's own files told more")
     if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)
-    if known is None or known.outline:
-        prepared = links.with_call(connection, prepared)
     renamed: Mapping[str, str] | None = None
     keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
     if keep_gone and known is not None:

@@ -278,6 +278,15 @@ def test_a_subagent_that_came_before_the_call_is_told_of_it(database: Database) 
         "SELECT parent_message_id FROM chat_sessions WHERE id = ?", (name,)
     ).fetchone() == (message_id(database, "p2", "parent"),)
     assert write(database, grown).changed == []
+    # Its own file never names the call: what is read again keeps it.
+    again = prepare("fake", child, keep_originals=True, compress=False)
+    ways: list[dict[str, Any]] = [{}, {"same_mapping": False}, {"keep_gone": False}]
+    for options in ways:
+        assert in_transaction(database, write_prepared, again, **options).changed == []
+    child.messages.append(message("d", START + 2))
+    more = prepare("fake", child, keep_originals=True, compress=False)
+    in_transaction(database, write_prepared, more, before=again, keep_gone=False)
+    assert metadata(database, "chat_sessions", name)["lineage"] == found
 
 
 def test_growth_edits_and_removal_touch_only_what_differs(database: Database) -> None:
