@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from store.conversation.outcomes import outcome_of
 from tests.sources.claude_rows import START, File, call, extra, read, read_one, said, shape, tool
 
 
@@ -265,6 +266,21 @@ def test_exit_code_and_structured_results_of_any_shape(tmp_path: Path) -> None:
         "type": "image",
         "file": {"type": "image/png"},
     }
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("completed", ("ok", "")), ("async_launched", ("ok", "")), ("parked", ("ended", "parked"))],
+)
+def test_state_of_an_agent_in_its_own_word(
+    state: str, told: tuple[str, str], tmp_path: Path
+) -> None:
+    file = File()
+    file.user("hi")
+    file.assistant(tool("t1", "Task"), id="msg_1")
+    file.result("t1", "done", {"status": state})
+    found = outcome_of(call(read_one(file, tmp_path), "t1").data)
+    assert (found.status, found.word) == told
 
 
 def test_result_without_its_call_is_shown(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from store.conversation.outcomes import outcome_of
 from tests.sources.codex_lines import (
     START,
     Lines,
@@ -366,6 +367,25 @@ def test_hosted_calls_and_pictures_that_were_made(tmp_path: Path) -> None:
     assert search.type == "tool-web_search" and search.data["input"]["query"] == "x"
     assert image.data["output"][0]["url"] == "data:image/png;base64,AAAA"
     assert shell.data["input"]["command"] == ["ls"] and shell.data["output"] == "a"
+
+
+def test_words_outside_the_known_ones_are_kept(tmp_path: Path) -> None:
+    lines = Lines(A)
+    lines.user("go")
+    for call_id, state in (("c1", "suspended"), ("c2", "completed")):
+        lines.item("custom_tool_call", name="x", call_id=call_id, status=state, input="a")
+        lines.item("custom_tool_call_output", call_id=call_id, output="b")
+    lines.item("local_shell_call", call_id="c3", status="parked", action={"command": ["ls"]})
+    lines.item("web_search_call", id="ws_1", status="throttled", action={"query": "x"})
+    lines.item("message", role="critic", content=[{"type": "input_text", "text": "hm"}])
+    lines.item("message", role="developer", content=[{"type": "input_text", "text": "ho"}])
+    *_, critic, developer = messages = read_one(lines, tmp_path).messages
+    found = [outcome_of(part.data) for part in tools(messages)]
+    assert [(one.status, one.word) for one in found] == [
+        ("ended", "suspended"), ("ok", ""), ("pending", "parked"), ("ended", "throttled"),
+    ]  # fmt: skip
+    assert critic.parts[0].data["data"] == {"name": "role", "details": {"role": "critic"}}
+    assert said(critic) == "data-event|hm" and [part.type for part in developer.parts] == ["text"]
 
 
 def test_names_win_over_prompts_and_the_last_one_over_the_first(tmp_path: Path) -> None:

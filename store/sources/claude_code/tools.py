@@ -23,6 +23,11 @@ _DENIED = re.compile(
     re.S,
 )
 """How the result of a call begins that a person, a rule or a hook did not let run."""
+_AGENTS = ("tool-Task", "tool-Agent")
+_KNOWN_WORDS = (
+    "completed", "async_launched", "teammate_spawned", "remote_launched", "sub_agent_entered",
+)  # fmt: skip
+"""How the result of an agent's call says that it went as it should."""
 _DENYING = ("reject", "deny", "denied")
 
 
@@ -68,6 +73,9 @@ def settle(part: PartDraft, block: dict[str, Any], row: Row) -> None:
         extra["attachment"] = attachment
     if structured is not None:
         extra["structured"] = _without_files(structured)
+    word = string(mapping(structured).get("status")) if part.type in _AGENTS else None
+    if word and word not in _KNOWN_WORDS:
+        extra["word"] = word
     decision = row.data.get("permissionDecision")
     if isinstance(decision, dict) and decision.get("decision") != "accept":
         extra["permission"] = decision

@@ -31,6 +31,8 @@ from store.sources.codex.words import Prompts, told_prompt
 
 _TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
 """What events say of a turn; versions before 0.100 tell only of those that failed."""
+_SYSTEM = ("developer", "system")
+"""Roles of what a program tells the model."""
 _BEFORE_ITEMS = frozenset(["token_count", "thread_settings_applied", "task_started"])
 _QUIET_ITEMS = frozenset(
     ["ghost_snapshot", "compaction", "compaction_summary", "context_compaction",
@@ -167,7 +169,11 @@ class Thread(Responses):
                 self._confirm()
         else:
             self.close()
-            self.add(entry, "system", {"origin": "meta"}).parts = self._parts(entry, line.payload)
+            parts = self._parts(entry, line.payload)
+            if string(role) and role not in _SYSTEM:
+                unknown = {"name": "role", "details": {"role": role}}
+                parts.insert(0, data_part("event", unknown, line.at, *self.record(entry)))
+            self.add(entry, "system", {"origin": "meta"}).parts = parts
 
     def _parts(self, entry: Entry, payload: dict[str, Any]) -> list[PartDraft]:
         return message_parts(payload, entry.line.at, self.record(entry))

@@ -143,7 +143,7 @@ def call_part(line: Line) -> PartDraft:
         data["approval"] = {"id": call_id}
     if openai:
         data["callProviderMetadata"] = {"openai": openai}
-    return PartDraft(kind, data, line.at, line.at, call_id, state)
+    return _with_word(PartDraft(kind, data, line.at, line.at, call_id, state), payload)
 
 
 def is_open(part: PartDraft) -> bool:
@@ -180,7 +180,22 @@ def hosted_part(line: Line) -> PartDraft:
         "output": output,
         "callProviderMetadata": {"openai": {"itemId": call_id, "type": line.kind}},
     }
-    return PartDraft(f"tool-{name}", data, line.at, line.at, call_id, "output-available")
+    part = PartDraft(f"tool-{name}", data, line.at, line.at, call_id, "output-available")
+    return _with_word(part, payload)
+
+
+_KNOWN_WORDS = (
+    "completed", "failed", "declined", "in_progress", "inProgress", "incomplete", "searching",
+    "generating",
+)  # fmt: skip
+
+
+def _with_word(part: PartDraft, told: dict[str, Any]) -> PartDraft:
+    """Note a call's state where it is in a word of which nothing is known."""
+    said = told.get("status")
+    if isinstance(said, str) and said and said not in _KNOWN_WORDS:
+        _extra(part)["word"] = said
+    return part
 
 
 def _placed(line: Line) -> str:
@@ -378,9 +393,6 @@ def item_of(line: Line) -> dict[str, Any] | None:
     return None
 
 
-_KNOWN_WORDS = ("completed", "failed", "declined", "in_progress", "inProgress", "incomplete")
-
-
 def enrich(part: PartDraft, item: dict[str, Any]) -> None:
     """Add what an item tells about a call: exit code, duration, patch, child session."""
     extra = _extra(part)
@@ -392,9 +404,7 @@ def enrich(part: PartDraft, item: dict[str, Any]) -> None:
     duration = _duration(item.get("duration"))
     if duration is not None:
         extra["duration_ms"] = duration
-    said = item.get("status")
-    if isinstance(said, str) and said and said not in _KNOWN_WORDS:
-        extra["word"] = said
+    _with_word(part, item)
     declined = item.get("status") == "declined"
     failed = item.get("status") == "failed" or item.get("success") is False
     if extra.get("status") != "interrupted":
