@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from store.conversation.endings import ending_of
 from store.conversation.speakers import speaker_of
 from store.exports.facts import Facts, covered, facts_of
 from store.exports.reading import MessageReading, Row, SessionReading
@@ -79,6 +80,9 @@ def _message(item: MessageReading, workspace: str | None) -> Iterator[str]:
     yield f"\n## {who} · {_time(row['created_at'])}{mark}\n"
     for part in item.parts:
         yield from _part(part, workspace)
+    ended = ending_of(metadata)
+    if ended:
+        yield f"\n*✗ {_line(ended)}*\n"
 
 
 def _part(row: Row, workspace: str | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from store.conversation.calls import Call, ended_in
+from store.conversation.endings import ending_of
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.readable import media_line, readable, strip_tags
 from store.conversation.speakers import speaker_of
@@ -92,14 +93,15 @@ class TranscriptText:
             yield from self._other(row, kind, data)
 
     def _ending(self, item: MessageReading, metadata: Mapping[str, Any]) -> Iterator[Painted]:
-        """Yield lines for a message's error or interruption."""
+        """Yield lines for a message's error, interruption or unknown reason to end."""
         details = as_dict(metadata.get("backscroll"))
         error = details.get("error")
         if error and not any(part["type"] == "data-error" for part in item.parts[-1:]):
             text = readable(as_dict(error).get("message") or error).strip()
             yield from self.printer.lines(f"  ✗ {text}", "error")
-        if details.get("aborted_at") or details.get("aborted"):
-            yield self.printer.paint("  ✗ stopped here", "error")
+        ended = ending_of(metadata)
+        if ended:
+            yield self.printer.paint(f"  ✗ {self._cut(ended)}", "error")
 
     def _reasoning(self, text: str) -> Iterator[Painted]:
         lines = self._shortened(text.strip().split("\n"), REASONING_LINES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from store.conversation.endings import ending_of
 from store.conversation.readable import readable, strip_tags
 from store.conversation.speakers import speaker_of
 from store.rows import is_tool_type
@@ -243,20 +244,20 @@ def _tool(item: Item, setting: Setting, block: PartBlock) -> None:
 
 
 def _ending(item: Item, setting: Setting) -> list[Line]:
-    """Return how a message ended where it did not end well: an error, stopped by the user."""
+    """Return how a message ended where it did not end well: an error, stopped, unknown."""
     details = as_dict(item.metadata.get("backscroll"))
     lines: list[Line] = []
+    lead: list[Run] = [(f"{glyphs().failed} ", "error bold")]
+    rest: list[Run] = [("  ", "error")]
     error = details.get("error")
     if error and item.type != "data-error":
         text = readable(as_dict(error).get("message") or error)
-        lead: list[Run] = [(f"{glyphs().failed} ", "error bold")]
-        rest: list[Run] = [("  ", "error")]
         for number, source in enumerate(clean(text).strip().split("\n")):
             lines += wrap_runs([(source, "error")], setting.measure, rest if number else lead, rest)
-        for line in lines:
-            line.bar = "error"
-    if details.get("aborted_at") or details.get("aborted"):
-        lines.append(Line([(f"{glyphs().failed} ", "error"), ("stopped here", "error")],
-                          bar="error"))
+    ended = clean(ending_of(item.metadata))
+    if ended:
+        lines += wrap_runs([(ended, "error")], setting.measure, lead, rest)
+    for line in lines:
+        line.bar = "error"
     return lines
 

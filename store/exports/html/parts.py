@@ -17,6 +17,7 @@ from store.conversation.data_parts import (
     todo_of,
     words_of,
 )
+from store.conversation.endings import ending_of
 from store.conversation.readable import media_line, output_text, readable, strip_tags
 from store.exports.html.images import Pictures, blocks_in
 from store.exports.html.markup import link, linked, shown
@@ -433,6 +434,7 @@ def ending(metadata: Mapping[str, Any], last_kind: str) -> str:
     if error and last_kind != "data-error":
         text = output_text(as_dict(error).get("message") or error)
         made += _part("error", f'<p class="failed">✗ {linked(text.strip())}</p>')
-    if details.get("aborted_at") or details.get("aborted"):
-        made += _part("error", '<p class="failed">✗ stopped here</p>')
+    ended = ending_of(metadata)
+    if ended:
+        made += _part("error", f'<p class="failed">✗ {shown(neutral_line(ended))}</p>')
     return made
