@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from store.sources.base.growing import Changed, GrowingFile
 from store.sources.base.protocol import Problem, Source
@@ -99,6 +101,7 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
     "UTF-16 big endian without mark": lambda body: body.decode().encode("utf-16-be"),
     "UTF-16 with CRLF": lambda body: body.replace(b"\n", b"\r\n").decode().encode("utf-16"),
     "gzip": gzip.compress,
+    "zstd": zstandard.compress,
     "pretty": pretty,
     "list": listed,
     "list with a record a line": lambda body: b"[" + body.rstrip().replace(b"\n", b",\n") + b"]",
@@ -296,7 +299,7 @@ def test_another_form_is_read_as_it_grows(form: Callable[[bytes], bytes], tmp_pa
 
 
 @pytest.mark.parametrize(
-    "form", [form for name, form in FORMS.items() if "UTF" in name or name == "gzip"]
+    "form", [form for name, form in FORMS.items() if "UTF" in name or name in ("gzip", "zstd")]
 )
 @pytest.mark.parametrize(
     "sample", [s for s in SAMPLES if s.root in ("gemini_0_20", "opencode/legacy")], ids=str
@@ -316,7 +319,23 @@ def test_a_document_in_another_form_is_read(
         assert len(told) - len(problems) == len(list(root.rglob("session-*.json")))
 
 
-@pytest.mark.parametrize("name", ["UTF-16 with mark", "gzip"])
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_a_compressed_file_that_is_cut_is_one_problem(
+    compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    rows = [{"n": n, "text": hashlib.sha256(b"%d" % n).hexdigest()} for n in range(9000)]
+    body = compress(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(body[: len(body) // 2])
+    torn: list[Problem] = []
+    file = read_on(GrowingFile(str(path)), torn)
+    found = [line.data for line in file.lines]
+    (problem,) = file.problems + torn
+    assert 0 < len(found) < len(rows) and found == rows[: len(found)]
+    assert problem.line == 1 and "cut off" in problem.reason
+
+
+@pytest.mark.parametrize("name", ["UTF-16 with mark", "gzip", "zstd"])
 def test_an_aider_history_in_another_form_is_one_problem(name: str, tmp_path: Path) -> None:
     (sample,) = [sample for sample in SAMPLES if sample.root == "aider/.aider.chat.history.md"]
     root = path_of(sample.copied(tmp_path))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import codecs
 import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Protocol
 
 from store.system.compression import unpacked_limit
 
 _STEP = 1 << 24
+_PIECE = 1024
+"""Bytes of zstd that are unpacked at once: a block of 3 bytes can stand for 128 KiB."""
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
@@ -32,6 +36,11 @@ class Form(Protocol):
     reason: str
     problems: list[str]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file cannot end here."""
+        ...
+
     def decode(self, chunk: bytes) -> bytes:
         """Return what the next bytes of the file say, in UTF-8."""
         ...
@@ -44,7 +53,9 @@ def form_of(head: bytes) -> Form | None:
         None for UTF-8, and for what nothing is known of.
     """
     if head.startswith(b"\x1f\x8b\x08"):
-        return _Packed()
+        return _Gzip()
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return _Zstandard()
     for mark, encoding, name in _MARKS:
         if head.startswith(mark):
             return _Encoded(encoding, name)
@@ -59,6 +70,8 @@ def form_of(head: bytes) -> Form | None:
 
 class _Encoded:
     """Text in another encoding."""
+
+    is_cut = False
 
     def __init__(self, encoding: str, name: str) -> None:
         self.name = name
@@ -75,41 +88,111 @@ class _Encoded:
         return text.encode("utf-8", "surrogatepass")
 
 
-class _Packed:
-    """A file that gzip compressed; what is in it is unpacked up to a limit."""
+class _Packed(ABC):
+    """A compressed file; what is in it is unpacked up to a limit."""
 
-    name = "compressed by gzip"
-    reason = "compressed by gzip, where plain text belongs; read all the same"
+    name: str
 
     def __init__(self) -> None:
+        self.reason = f"{self.name}, where plain text belongs; read all the same"
         self.problems: list[str] = []
-        self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._packed = self._size = 0
         self._broken = False
 
+    @property
+    @abstractmethod
+    def is_cut(self) -> bool:
+        """Whether the end of what was compressed has not come."""
+
+    @abstractmethod
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield what the next bytes hold, in pieces."""
+
     def decode(self, chunk: bytes) -> bytes:
         parts: list[bytes] = []
-        more = False
         self._packed += len(chunk)
+        if self._broken:
+            return b""
         limit = unpacked_limit(self._packed)
-        while (chunk or more) and not self._broken:
-            if self._unpacker.eof:
-                chunk = chunk.lstrip(b"\0")
-                self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            try:
-                part = self._unpacker.decompress(chunk, _STEP)
-            except zlib.error as error:
-                self._end(f"compressed file is damaged: {error}")
-                break
-            parts.append(part)
-            more = len(part) == _STEP
-            self._size += len(part)
-            chunk = self._unpacker.unconsumed_tail or self._unpacker.unused_data
-            if self._size > limit:
-                most = limit >> 20
-                self._end(f"compressed file unpacks to more than {most} MiB; the rest is not read")
+        try:
+            for part in self._unpack(chunk):
+                parts.append(part)
+                self._size += len(part)
+                if self._size > limit:
+                    most = limit >> 20
+                    self._end(
+                        f"compressed file unpacks to more than {most} MiB; the rest is not read")
+                    break
+        except _Damaged as error:
+            self._end(f"compressed file is damaged: {error}")
         return b"".join(parts)
 
     def _end(self, problem: str) -> None:
         self._broken = True
         self.problems.append(problem)
+
+
+class _Damaged(Exception):
+    """Bytes that cannot be unpacked."""
+
+
+class _Gzip(_Packed):
+    """A file that gzip compressed."""
+
+    name = "compressed by gzip"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    @property
+    def is_cut(self) -> bool:
+        return not self._broken and not self._unpacker.eof
+
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        more = False
+        while chunk or more:
+            if self._unpacker.eof:
+                chunk = chunk.lstrip(b"\0")
+                if not chunk:
+                    return
+                self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            try:
+                part = self._unpacker.decompress(chunk, _STEP)
+            except zlib.error as error:
+                raise _Damaged(str(error)) from error
+            more = len(part) == _STEP
+            chunk = self._unpacker.unconsumed_tail or self._unpacker.unused_data
+            yield part
+
+
+class _Zstandard(_Packed):
+    """A file that zstd compressed."""
+
+    name = "compressed by zstd"
+
+    def __init__(self) -> None:
+        # Imported here: few files are compressed.
+        import zstandard
+
+        super().__init__()
+        self._new = zstandard.ZstdDecompressor().decompressobj
+        self._error = zstandard.ZstdError
+        self._unpacker = self._new()
+
+    @property
+    def is_cut(self) -> bool:
+        return not self._broken and not self._unpacker.eof
+
+    def _unpack(self, chunk: bytes) -> Iterator[bytes]:
+        for start in range(0, len(chunk), _PIECE):
+            piece = chunk[start : start + _PIECE]
+            while piece:
+                if self._unpacker.eof:
+                    self._unpacker = self._new()
+                try:
+                    part = self._unpacker.decompress(piece)
+                except (self._error, MemoryError) as error:
+                    raise _Damaged(str(error)) from error
+                piece = self._unpacker.unused_data
+                yield part

@@ -158,6 +158,9 @@ class JsonLines:
         Lines in a row that hold no record are one problem each up to ``MOST_TOLD``, and one
         for the rest; those of a file that holds none at all are one problem.
         """
+        if self._form is not None and self._form.is_cut:
+            # That it is cut is told, with its form, as a torn end is.
+            return [one for one in self._noted if one.reason != self._form.reason]
         if self._found or self._run < 2:
             return self._noted
         first, *others = self._places
@@ -232,6 +235,12 @@ class JsonLines:
         Returns:
             Its records, and what is wrong with an end that is torn; that stays unread.
         """
+        if self._form is not None and self._form.is_cut:
+            cut = f"{self._form.name}, where plain text belongs, and cut off; read as far as it is"
+            return self._finish()[0], Problem(self._path, 1, cut)
+        return self._finish()
+
+    def _finish(self) -> tuple[list[Record], Problem | None]:
         found: list[Record] = []
         if self._head:
             blank = not self._head.strip()
