@@ -62,6 +62,8 @@ def write_asciicast(reading: SessionReading) -> Iterator[str]:
         if item.is_said:
             cast.message(item)
             yield from cast.taken()
+    if reading.queued_left_out:
+        cast.line(f"{reading.queued_left_out}.", "faint")
     if reading.hidden_left_out:
         cast.line(f"{reading.hidden_left_out} hidden messages are omitted.", "faint")
     yield from cast.taken()

@@ -33,6 +33,8 @@ def write_markdown(reading: SessionReading) -> Iterator[str]:
     for item in reading.messages:
         if item.is_said:
             yield from _message(item, reading.session["workspace_root"])
+    if reading.queued_left_out:
+        yield f"\n*{reading.queued_left_out}.*\n"
     if reading.hidden_left_out:
         yield f"\n*{reading.hidden_left_out} hidden messages are omitted.*\n"
 

@@ -21,6 +21,7 @@ from store.prices.table import PriceTable
 from store.queries.context import context_ids
 from store.sharing.masks import Masks, Place
 from store.text.exact_json import column_value
+from store.text.figures import count_of
 from store.text.stored_json import as_dict
 
 Row = dict[str, Any]
@@ -73,7 +74,7 @@ class SessionReading:
         session: Its row.
         messages: Its messages in the order of the view; can be iterated once.
         hidden_left_out: Number of hidden messages that the view leaves out.
-        queued: Number of queued messages, which only the view ``all`` includes.
+        queued: Number of queued messages that the view leaves out, as all but ``all`` do.
         originals: Returns what may be written of an original record, None for nothing.
         export_id: A new UUID, for formats whose files have an id of their own.
         remarks: Messages from the format's writer to the user.
@@ -101,6 +102,14 @@ class SessionReading:
     further: tuple[SessionReading, ...] = ()
     largest_image: int = LARGEST_IMAGE
     prices: PriceTable | None = None
+
+    @property
+    def queued_left_out(self) -> str:
+        """Says that a document leaves out prompts that still wait; nothing where none does."""
+        if not self.queued:
+            return ""
+        verb = "is" if self.queued == 1 else "are"
+        return f"{count_of(self.queued, 'waiting prompt')} {verb} left out, not sent yet"
 
 
 def read_session(
@@ -130,6 +139,7 @@ def read_session(
     messages = (_in_context(db, session_id, read_parts) if view == "context"
                 else _walk(db, session_id, view, read_parts))
     left_out = hidden if view in ("display", "context") else 0
+    queued = 0 if view == "all" else queued
     return SessionReading(db, found[0], messages, left_out, queued)
 
 

@@ -65,6 +65,7 @@ def test_a_page_has_the_session_and_its_facts(demo: Database) -> None:
     assert '<span class="status failed">✗ exit 1</span><span>3.2 s</span>' in page
     assert '<span class="add"><i>' in page and '<span class="del"><i>' in page
     assert "<li class=\"done\"><span>✔</span> Find where a 401 is turned into a retry</li>" in page
+    assert "1 waiting prompt is left out, not sent yet" in page
     assert "4 hidden messages left out" in page and "far too much" not in page
 
 

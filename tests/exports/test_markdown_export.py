@@ -25,7 +25,9 @@ def test_reads_as_a_document(demo: Database) -> None:
     assert "\n## You · " in text and "\n## Assistant · " in text
     assert "**Bash** `pytest -q tests/sync` (failed, exit 1, 3.2 s)" in text
     assert "> *Reasoning:* " in text
-    assert text.endswith("*4 hidden messages are omitted.*\n")
+    assert text.endswith(
+        "\n*1 waiting prompt is left out, not sent yet.*\n\n*4 hidden messages are omitted.*\n")
+    assert "waiting prompt" not in exported(demo, "retry-loop", "markdown", "all")
     assert "far too much" not in text
 
 

@@ -139,6 +139,8 @@ class _Page:
             if day != (day := _day(at)):
                 yield f'<p class="divider day"><span>{shown(day)}</span></p>\n'
             yield from self._message(item, parts, self._turns[number])
+        if reading.queued_left_out:
+            yield f'<p class="divider hidden"><span>{reading.queued_left_out}</span></p>\n'
         if reading.hidden_left_out:
             what = figures.count_of(reading.hidden_left_out, "hidden message")
             yield f'<p class="divider hidden"><span>{what} left out</span></p>\n'
