@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ import orjson
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DEEP = 20_000
+_DEEPENING = threading.RLock()
+"""Held while the recursion limit, which all threads share, is another."""
 
 
 class NotJson(ValueError):
@@ -65,15 +68,16 @@ def parse(text: str | bytes) -> Any:
 
 
 def _slow_dump(value: object, default: Callable[[Any], Any] | None) -> str:
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEP))
-    try:
-        text = json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), default=default)
-        if has_surrogate(text):
-            text = json.dumps(value, separators=(",", ":"), default=default)
-    finally:
-        sys.setrecursionlimit(limit)
+    with _DEEPENING:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _DEEP))
+        try:
+            text = json.dumps(
+                value, ensure_ascii=False, separators=(",", ":"), default=default)
+            if has_surrogate(text):
+                text = json.dumps(value, separators=(",", ":"), default=default)
+        finally:
+            sys.setrecursionlimit(limit)
     return text
 
 

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from store import Refused, Store
+from store.engine.async_database import AsyncDatabase
 from store.engine.late_work import LateWork
 from store.engine.opening import open_target
 from store.engine.server.connection import ServerConnection
 from store.engine.server.sent import Sent
+from store.engine.transactions import is_lost
 from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
 from store.verbs.shelf import archive
@@ -147,6 +150,26 @@ async def test_an_answer_that_was_lost_is_not_written_twice(
         assert await changes(store) == written + 1
 
 
+def test_a_connection_that_ends_once_it_has_prepared_is_lost(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = asyncpg.Connection.prepare
+
+    async def end(self: Any, *given: Any, **named: Any) -> Any:
+        statement = await prepare(self, *given, **named)
+        self.terminate()
+        return statement
+
+    database = open_target(url, write=True)
+    try:
+        monkeypatch.setattr(asyncpg.Connection, "prepare", end)
+        with pytest.raises(sqlite3.Error) as caught:
+            database.connection.execute("SELECT 'never asked before'")
+        assert is_lost(caught.value)
+    finally:
+        database.close()
+
+
 async def test_who_holds_the_session_is_waited_for_by_the_thread(
     url: str, sent: list[Sent]
 ) -> None:
@@ -240,6 +263,41 @@ async def test_a_file_that_is_no_longer_there(
         assert await texts(store, recorder.session_id) == [words(2)]
         await recorder.close()
         assert not problems
+
+
+async def test_a_save_that_cannot_begin_is_done_by_a_writer_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        assert store._writer is not None
+        await store._writer.close()
+        with monkeypatch.context() as late:
+            # The writer was closed a moment after the look.
+            late.setattr(AsyncDatabase, "can_begin", True)
+            await recorder.flush()
+        assert await texts(store, recorder.session_id) == [words(1)]
+        await recorder.close()
+
+
+async def test_what_raised_as_it_began_waits_for_the_next_flush(tmp_path: Path) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        writer = store._writer
+        assert writer is not None
+        await writer._connection.close()  # The thread has ended, and nobody was told.
+        assert store.can_begin
+        with pytest.raises(ValueError, match="closed|no active connection"):
+            await recorder.flush()
+        await writer.close()
+        async with asyncio.timeout(120):
+            await recorder.flush()
+        assert await texts(store, recorder.session_id) == [words(1)]
+        await recorder.close()
 
 
 async def test_calls_during_a_save_come_after_it(tmp_path: Path) -> None:
