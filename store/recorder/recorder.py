@@ -76,6 +76,7 @@ class Recorder:
         # The thread of the store takes what waits, too, unless a call is at work alone.
         self._guard = threading.RLock()
         self._is_alone = False
+        self._in_line = 0  # Calls that have begun and not ended, with those that wait.
         self._is_late = False
         self._loop = asyncio.get_running_loop()
         self._in_background = False
@@ -290,8 +291,8 @@ class Recorder:
         recording, backoff = self._recording, self._backoff
         if backoff.tries and (recording.waiting >= MOST_WAITING or backoff.is_hopeless):
             await self._alone(self._save_or_refuse)
-        # Nothing to wait for where no save runs, or one that has its rows already.
-        free, now, taken = self._in_background or not self._is_alone, False, False
+        # Nothing to wait for where no call is at work, or only a save that has its rows already.
+        free, now, taken = self._in_line == int(self._in_background), False, False
         with self._guard:
             if free and recording.grow(chunk):
                 recording.waiting += size or delta_size(chunk)
@@ -640,14 +641,18 @@ class Recorder:
     @contextlib.asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
         """Begin after what other tasks have begun, and keep the thread from taking what waits."""
-        async with self._lock:
-            with self._guard:
-                self._is_alone = True
-            try:
-                await self._save_end()
-                yield
-            finally:
-                self._is_alone = False
+        self._in_line += 1
+        try:
+            async with self._lock:
+                with self._guard:
+                    self._is_alone = True
+                try:
+                    await self._save_end()
+                    yield
+                finally:
+                    self._is_alone = False
+        finally:
+            self._in_line -= 1
 
     async def _alone(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do something after what other tasks began; a caller that is cancelled does not end it.

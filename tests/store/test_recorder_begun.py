@@ -323,6 +323,24 @@ async def test_calls_during_a_save_come_after_it(tmp_path: Path) -> None:
             await recorder.flush()
 
 
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_chunk_does_not_overtake_one_that_waits(tmp_path: Path, cancelled: bool) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        await recorder.feed(START)
+        before = asyncio.create_task(recorder.user_message("and then?"))
+        waiting = asyncio.create_task(recorder.feed(delta(0)))
+        await asyncio.sleep(0)
+        if cancelled:
+            waiting.cancel()
+        await before
+        await recorder.feed(delta(1))
+        assert recorder.message is not None
+        assert recorder.message["parts"][0]["text"] == words(2)
+        await asyncio.wait([waiting])
+        await recorder.close()
+
+
 async def test_what_waits_is_saved_late_by_the_thread_whatever_else_it_does(
     tmp_path: Path,
 ) -> None:
