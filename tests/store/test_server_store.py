@@ -404,6 +404,38 @@ def test_an_answer_that_cannot_be_read_ends_the_connection() -> None:
         assert driver.transport.is_closing()
 
 
+@pytest.mark.parametrize("begins", [True, False])
+def test_an_interrupt_leaves_no_transaction_open(url: str, begins: bool) -> None:
+    database, other = open_target(url), open_target(url)
+    connection, failed = database.connection, list[BaseException]()
+    other.connection.execute("SELECT pg_advisory_lock(7)")
+    (pid,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+
+    def run() -> None:
+        try:
+            connection.execute(
+                f"{'BEGIN' if begins else 'ROLLBACK'}; SELECT pg_advisory_xact_lock(7)")
+        except BaseException as error:
+            failed.append(error)
+
+    if not begins:
+        connection.execute("BEGIN")
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(lambda: other.connection.execute(
+        "SELECT 1 FROM pg_locks WHERE pid = ? AND NOT granted", (pid,)).fetchone())
+    connection.interrupt()
+    other.connection.execute("SELECT pg_advisory_unlock(7)")
+    thread.join()
+    # What is being ended is ended anyway; what was begun is rolled back.
+    assert list(map(str, failed)) == (["interrupted"] if begins else [])
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert other.connection.execute(
+        "SELECT state FROM pg_stat_activity WHERE pid = ?", (pid,)).fetchone() == ("idle",)
+    database.close()
+    other.close()
+
+
 def test_few_answers_are_held_on_to(url: str) -> None:
     database = open_target(url)
     for _ in range(12):

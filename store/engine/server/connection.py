@@ -193,6 +193,7 @@ class ServerConnection:
         self._beside: sqlite3.Connection | None = None
         self._loop = AnswerLoop()
         self._waited: asyncio.Future[Any] | None = None
+        self._is_kept = self._was_asked_to_end = False
         self._was_broken_off = False
         self._is_beside_others = False
         self._statements: OrderedDict[str, _Statement] = OrderedDict()
@@ -243,7 +244,7 @@ class ServerConnection:
             if sql == "BEGIN IMMEDIATE":
                 self._begin_writing(f"pg_advisory_xact_lock({_WRITERS})")
             else:
-                self.script(sql)
+                self._begin_or_end(sql)
                 if sql in ("COMMIT", "ROLLBACK"):
                     self._end_beside(sql)
             return ServerCursor([])
@@ -382,6 +383,27 @@ class ServerConnection:
                 error.name_holder(who)
             raise
 
+    def _begin_or_end(self, sql: str) -> None:
+        """Begin or end a transaction, which is never broken off halfway.
+
+        A transaction that nobody ends would have all that follows on the connection fail.
+
+        Args:
+            sql: The statements.
+
+        Raises:
+            sqlite3.Error: The server's error. ``interrupt`` came while a transaction was begun;
+                it was rolled back.
+        """
+        self._is_kept, self._was_asked_to_end = True, False
+        try:
+            self.script(sql)
+            if self._was_asked_to_end and sql.startswith("BEGIN"):
+                self.script("ROLLBACK")
+                raise interrupted()
+        finally:
+            self._is_kept = False
+
     def script(self, sql: str, *, patient: bool = False) -> None:
         """Run statements without values, as they are.
 
@@ -394,7 +416,9 @@ class ServerConnection:
     def interrupt(self) -> None:
         """Break off the statement that runs now; called from another thread."""
         waited = self._waited
-        if waited is not None:
+        if self._is_kept:
+            self._was_asked_to_end = True
+        elif waited is not None:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(waited.cancel)
 
