@@ -290,7 +290,9 @@ def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
         return
     done = sum(state == "completed" for state, _text in items)
     now = next((text for state, text in items if state == "in_progress"), "")
-    call.what = f"{done} of {len(items)} done" + (f"  {now}" if now else "")
+    why = given.get("explanation")
+    about = [f"{done} of {len(items)} done", now, neutral_line(why) if isinstance(why, str) else ""]
+    call.what = "  ".join(filter(None, about))
     call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
 
 

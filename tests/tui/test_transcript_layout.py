@@ -190,6 +190,9 @@ def test_todos_are_a_check_list() -> None:
     block = block_of(tool("TodoWrite", {"todos": todos}, "ok", duration_ms=100))
     assert shown(block) == ["▾ TodoWrite 1 of 3 done  Two  ✔ 0.1 s", "  ✔ One", "  ◐ Two",
                             "  ○ Three"]
+    why = {"plan": [{"step": "One", "status": "pending"}], "explanation": "Tests\nfirst"}
+    block = block_of(tool("update_plan", why, "ok", duration_ms=100))
+    assert shown(block) == ["▾ update_plan 0 of 1 done  Tests first  ✔ 0.1 s", "  ○ One"]
 
 
 def test_a_subagent_call_opens_its_session() -> None:
