@@ -111,7 +111,7 @@ def _name(made: Prepared, session_id: str, counts: Mapping[str, int]) -> str:
         session_id: Its id.
         counts: How many sessions have a plain name, whatever its case.
     """
-    if made.format.named is not None or made.format.context:
+    if made.format.named is not None or made.format.view:
         return made.name  # It has an id of its own.
     plain = plain_name(session_id)
     if plain != session_id or counts[plain.casefold()] > 1:

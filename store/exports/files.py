@@ -112,16 +112,13 @@ def prepare(
     """
     if further and not format.several:
         raise Refused(f"a file of {format.name} holds one session; only html takes several")
-    if format.context:
-        view = "context"
-    elif view is None:
-        view = "all" if format.whole else "display"
+    view = format.view or view or ("all" if format.whole else "display")
     database.connection.execute("BEGIN")
     reading, *others = (
         read_session(database, each, view) for each in (session_id, *further)
     )
     reading.export_id = export_id or reading.export_id
-    if format.context and out is not None and _is_uuid(out.stem[-36:]):
+    if format.view and out is not None and _is_uuid(out.stem[-36:]):
         reading.export_id = out.stem[-36:]
     reading.playing = playing or Playing()
     if selection is not None:

@@ -25,10 +25,11 @@ from store.text.figures import count_of
 from store.text.stored_json import as_dict
 
 Row = dict[str, Any]
-View = Literal["all", "display", "hidden", "context"]
+View = Literal["all", "display", "hidden", "context", "resumed"]
 """``all``: every row. ``display``: all except hidden, queued and cancelled messages.
 ``hidden``: the same with hidden ones. ``context``: the messages that the model would be sent
-now."""
+now. ``resumed``: the same, with a compaction's marker before all that it keeps, as an agent takes
+what comes before its own marker for replaced."""
 
 LARGEST_IMAGE = 2_000_000
 """Bytes of a picture; a page only names larger ones."""
@@ -136,9 +137,9 @@ def read_session(
         raise Refused(NOT_READ)
     hidden, queued = _left_out(db, session_id)
     read_parts = _parts_in_pieces if in_pieces else _parts
-    messages = (_in_context(db, session_id, read_parts) if view == "context"
+    messages = (_in_context(db, session_id, view, read_parts) if view in ("context", "resumed")
                 else _walk(db, session_id, view, read_parts))
-    left_out = hidden if view in ("display", "context") else 0
+    left_out = hidden if view in ("display", "context", "resumed") else 0
     queued = 0 if view == "all" else queued
     return SessionReading(db, found[0], messages, left_out, queued)
 
@@ -228,9 +229,9 @@ def _select(
 
 
 def _in_context(
-    db: Database, session_id: str, read_parts: ReadParts
+    db: Database, session_id: str, view: View, read_parts: ReadParts
 ) -> Iterator[MessageReading]:
-    ids = context_ids(db, session_id)
+    ids = context_ids(db, session_id, marker_first=view == "resumed")
     for start in range(0, len(ids), _BATCH):
         wanted = ids[start : start + _BATCH]
         places = ",".join("?" * len(wanted))

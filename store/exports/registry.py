@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from store.errors import Refused
-from store.exports.reading import Row, SessionReading
+from store.exports.reading import Row, SessionReading, View
 from store.exports.typed import milliseconds
 from store.system.files import plain_name
 
@@ -25,7 +25,7 @@ class Format:
         suffix: The suffix of such a file.
         whole: Whether it includes every row by default, also hidden ones.
         writer: ``module:function`` of its ``Writer``.
-        context: Whether it always uses the context view.
+        view: The view that it always uses; None where one may be chosen.
         named: ``module:function`` that returns the required file name, from the export's id
             and the session's ``created_at`` (epoch ms); with folders where a session is one.
         masked: Whether it is meant for other people, and secrets are masked by default.
@@ -39,7 +39,7 @@ class Format:
     suffix: str
     whole: bool
     writer: str
-    context: bool = False
+    view: View | None = None
     named: str | None = None
     masked: bool = False
     details: str = ""
@@ -70,44 +70,45 @@ FORMATS = {
                details="secrets masked; with pictures, folds, search, and dark and light; several"
                " sessions make one page"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
-               "store.exports.claude_code.chain:write_claude_code", context=True,
+               "store.exports.claude_code.chain:write_claude_code", view="resumed",
                details="with the messages that the model would be sent now; if --out is a folder,"
                " it is named by the session's UUID"),
         Format("codex", "a rollout that Codex resumes", ".jsonl", False,
-               "store.exports.codex.rollout:write_codex", context=True,
+               "store.exports.codex.rollout:write_codex", view="context",
                named="store.exports.codex.rollout:file_name",
                details="with the same messages as claude-code"),
         Format("opencode", "a session that opencode imports", ".json", False,
                "store.exports.opencode.session_file:write_opencode",
                details="as a new one, with `opencode import FILE`"),
         Format("gemini", "a session file that Gemini CLI resumes", ".jsonl", False,
-               "store.exports.gemini.session_file:write_gemini", context=True,
+               "store.exports.gemini.session_file:write_gemini", view="resumed",
                named="store.exports.gemini.session_file:file_name",
                details="with the same messages as claude-code; put it into the project's chats"
                " folder: if --out is that folder, it gets the right name"),
         Format("pi", "a session file that pi resumes", ".jsonl", False,
-               "store.exports.pi.session_file:write_pi", context=True,
+               "store.exports.pi.session_file:write_pi", view="resumed",
                named="store.exports.pi.session_file:file_name",
                details="with the same messages as claude-code; for `pi --session FILE`"),
         Format("qwen", "a session file that Qwen Code resumes", ".jsonl", False,
-               "store.exports.qwen.session_file:write_qwen", context=True,
+               "store.exports.qwen.session_file:write_qwen", view="resumed",
                details="with the same messages as claude-code; put it into the project's chats"
                " folder: if --out is that folder, it gets the right name"),
         Format("kimi", "a session that Kimi Code resumes", ".jsonl", False,
-               "store.exports.kimi:write_kimi", context=True, named="store.exports.kimi:wire_name",
+               "store.exports.kimi:write_kimi", view="resumed",
+               named="store.exports.kimi:wire_name",
                details="with the same messages as claude-code; with --out and a workspace's folder"
                " of sessions it is a folder there, otherwise the conversation alone"),
         Format("continue", "a session file that Continue resumes", ".json", False,
-               "store.exports.continue_dev:write_continue", context=True,
+               "store.exports.continue_dev:write_continue", view="resumed",
                details="with the same messages as claude-code; put it into the folder of sessions"
                " (if --out is that folder, it gets the right name), for `cn --fork ID`"),
         Format("cline", "a session that Cline's CLI resumes", ".json", False,
-               "store.exports.cline:write_cline", context=True,
+               "store.exports.cline:write_cline", view="resumed",
                named="store.exports.cline:messages_name",
                details="with the same messages as claude-code; with --out and Cline's folder of"
                " sessions it is a folder there, otherwise the messages alone"),
         Format("openhands", "a conversation that OpenHands resumes", ".json", False,
-               "store.exports.openhands:write_openhands", context=True,
+               "store.exports.openhands:write_openhands", view="resumed",
                named="store.exports.openhands:state_name",
                details="with the same messages as claude-code; put it into the folder of"
                " conversations: if --out is that folder, it gets the right name and its events"),
@@ -137,7 +138,7 @@ def file_name(format: Format, export_id: str, session: Row) -> str:
     """
     if format.named is not None:
         return str(_loaded(format.named)(export_id, milliseconds(session["created_at"])))
-    name = export_id if format.context else plain_name(str(session["id"]))
+    name = export_id if format.view else plain_name(str(session["id"]))
     return f"{name}{format.suffix}"
 
 

@@ -49,11 +49,17 @@ def _compactions(db: Database, session_id: str) -> _Compactions | None:
     return _Compactions([row[0] for row in rows], as_dict(as_dict(decode(rows[-1][1])).get("data")))
 
 
-def context_ids(db: Database, session_id: str) -> list[str]:
+def context_ids(db: Database, session_id: str, *, marker_first: bool = False) -> list[str]:
     """Return the ids of the messages that the model would be sent now, in their order.
 
     After a compaction the marker comes first, whose summary stands for what it replaced;
-    where it replaced the end of the talk, the marker comes after what it left.
+    where it replaced the end of the talk, or prompts were kept, the marker comes after what it
+    left.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        marker_first: Whether the marker always comes first.
     """
     ids = visible_ids(db, session_id)
     found = _compactions(db, session_id)
@@ -61,11 +67,12 @@ def context_ids(db: Database, session_id: str) -> list[str]:
         return ids
     marker = found.ids[-1]
     at = ids.index(marker)
-    if "kept_prompts" in found.data:
-        return [*_kept_prompts(db, session_id, ids[:at], found), *ids[at:]]
-    tail, later = _kept(ids[:at], found), ids[at + 1 :]
-    return [*tail, marker, *later] if found.data.get("direction") == "from" else [
-        marker, *tail, *later]
+    keeps_prompts = "kept_prompts" in found.data
+    kept = (_kept_prompts(db, session_id, ids[:at], found) if keeps_prompts
+            else _kept(ids[:at], found))
+    is_last = keeps_prompts or found.data.get("direction") == "from"
+    before, after = (kept, []) if is_last and not marker_first else ([], kept)
+    return [*before, marker, *after, *ids[at + 1 :]]
 
 
 def _kept_prompts(

@@ -85,7 +85,7 @@ class ClaudeCode:
             session: The session.
             place: Where the session is resumed.
         """
-        return claude_file(read_session(db, session.id, "context"), cwd=place.cwd)
+        return claude_file(read_session(db, session.id, "resumed"), cwd=place.cwd)
 
     def path(self, file: ClaudeFile, place: Place) -> Path:
         """Return the path to write the file to."""

@@ -74,7 +74,7 @@ class Cline:
         """
         sessions = sessions_folder(place.environment, place.home)
         return cline_file(
-            read_session(db, session.id, "context"), cwd=resolved(place.cwd),
+            read_session(db, session.id, "resumed"), cwd=resolved(place.cwd),
             sessions=resolved(str(sessions)), model=_last_model(sessions))
 
     def path(self, file: NamedFile, place: Place) -> Path:

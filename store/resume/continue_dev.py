@@ -64,7 +64,7 @@ class Continue:
             session: The session.
             place: Where the session is resumed.
         """
-        return continue_file(read_session(db, session.id, "context"), cwd=resolved(place.cwd))
+        return continue_file(read_session(db, session.id, "resumed"), cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
         """Return the path to write the file to."""

@@ -95,7 +95,7 @@ class Gemini:
             session: The session.
             place: Where the session is resumed.
         """
-        reading = read_session(db, session.id, "context")
+        reading = read_session(db, session.id, "resumed")
         return gemini_file(reading, cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:

@@ -79,7 +79,7 @@ class Kimi:
             Refused: Kimi Code was never used here, so that there is no model to go on with.
         """
         cwd = resolved(place.cwd)
-        reading = read_session(db, session.id, "context")
+        reading = read_session(db, session.id, "resumed")
         sessions = sessions_folder(place.environment, place.home)
         profile = _profile(sessions, workspace_id(cwd)) or profile_of(reading)
         if profile is None:

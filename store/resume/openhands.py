@@ -66,7 +66,7 @@ class OpenHands:
             place: Where the session is resumed.
         """
         system = _system(conversations_folder(place.environment, place.home))
-        reading = read_session(db, session.id, "context")
+        reading = read_session(db, session.id, "resumed")
         return openhands_file(reading, cwd=resolved(place.cwd), system=system)
 
     def path(self, file: NamedFile, place: Place) -> Path:

@@ -67,7 +67,7 @@ class Pi:
             session: The session.
             place: Where the session is resumed.
         """
-        return pi_file(read_session(db, session.id, "context"), cwd=place.cwd)
+        return pi_file(read_session(db, session.id, "resumed"), cwd=place.cwd)
 
     def path(self, file: NamedFile, place: Place) -> Path:
         """Return the path to write the file to."""

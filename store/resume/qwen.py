@@ -63,7 +63,7 @@ class Qwen:
             session: The session.
             place: Where the session is resumed.
         """
-        return qwen_file(read_session(db, session.id, "context"), cwd=resolved(place.cwd))
+        return qwen_file(read_session(db, session.id, "resumed"), cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
         """Return the path to write the file to."""

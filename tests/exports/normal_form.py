@@ -28,8 +28,10 @@ NOT_CARRIED: dict[str, dict[str, str]] = {
     "opencode": {"aside's files": "a text can be marked as synthetic, a file cannot"},
 }
 """By format: what it cannot hold, and why."""
-VIEWS: dict[str, View] = {"opencode": "display"}
-"""All formats but one hold what the model would be sent now: opencode's marks compactions."""
+VIEWS: dict[str, View] = {"opencode": "display", "codex": "context"}
+"""All other formats hold what the model would be sent now after the marker of a compaction.
+
+opencode's marks compactions; a Codex compaction names the prompts that it keeps."""
 
 _STAND_IN = re.compile(r"^\[[\w.+-]+(?:/[\w.+-]+)?: [^\]\n]*\]$", re.M)
 """A line that stands for a file which a format has no room for."""
@@ -43,7 +45,7 @@ _FRAMES = (
 
 def view_of(form: str) -> View:
     """Return the view of a session that a format holds."""
-    return VIEWS.get(form, "context")
+    return VIEWS.get(form, "resumed")
 
 
 def told(db: Database, session_id: str, form: str) -> list[Event]:

@@ -145,9 +145,13 @@ def test_reverted_turns_stay_out(library: Database) -> None:
 def test_a_compaction_goes_back_with_what_it_replaced(library: Database) -> None:
     made = exported(library, resolve(library, COMPACTED).id)
     check(made.lines, made.session_id)
-    (compacted,) = [json.loads(line) for line in made.lines if '"compacted"' in line]
+    (compaction,) = [line for line in made.lines if '"compacted"' in line]
+    compacted = json.loads(compaction)
     assert len(compacted["payload"]["replacement_history"]) == 5
-    assert json.loads(made.lines[1])["type"] == "compacted"
+    before = [json.loads(line) for line in made.lines[1 : made.lines.index(compaction)]]
+    kept = [each["payload"] for each in before if each["type"] == "response_item"]
+    assert [each["role"] for each in kept] == ["user", "user"]
+    assert all(each in compacted["payload"]["replacement_history"] for each in kept)
 
 
 def test_a_call_that_a_kill_left_open_is_answered(library: Database) -> None:

@@ -151,9 +151,9 @@ def test_every_export_and_plan_is_made(
         what = host(path, chance)
         database = open_database(path, write=False)
         for form in FORMATS:
-            view = "context" if FORMATS[form].context else "display"
+            view = FORMATS[form].view or "display"
             try:
-                "".join(writer(form)(read_session(database, "s", view))).encode()  # type: ignore[arg-type]
+                "".join(writer(form)(read_session(database, "s", view))).encode()
             except BackscrollError:
                 pass
             except Exception as error:

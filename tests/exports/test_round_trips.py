@@ -158,7 +158,7 @@ def _synced(form: str, root: Path) -> Database:
 
 def test_what_is_not_carried_is_named_for_agents_only() -> None:
     assert set(NOT_CARRIED) <= set(CHECKERS)
-    assert set(CHECKERS) == {name for name, each in FORMATS.items() if each.context} | {"opencode"}
+    assert set(CHECKERS) == {name for name, each in FORMATS.items() if each.view} | {"opencode"}
 
 
 @pytest.mark.parametrize("form", CHECKERS)

@@ -130,7 +130,7 @@ def _formats() -> str:
 def run(options: argparse.Namespace) -> int:
     """Write it."""
     format = FORMATS[options.to]
-    view = "context" if format.context else view_of(options, whole=format.whole)
+    view = format.view or view_of(options, whole=format.whole)
     _check(options)
     if options.all:
         return _export_all(options, format, view)
