@@ -9,14 +9,14 @@ from store.text.stored_json import as_dict
 
 _NORMAL = frozenset({
     "aborted", "cancelled", "canceled", "completed", "completion", "complete", "done", "end",
-    "end_turn", "endturn", "error", "eos", "finished", "function_call", "interrupted", "length",
-    "max_tokens", "maxtokens", "null", "none", "other", "pause_turn", "refusal", "replaced",
+    "end_turn", "error", "eos", "finished", "function_call", "interrupted", "length",
+    "max_tokens", "null", "none", "other", "pause_turn", "refusal", "replaced",
     "content_filter", "review_ended", "safety", "stop", "stop_sequence", "stopped", "success",
-    "tool", "tool_call", "tool_calls", "tool_use", "tooluse", "toolcalls", "unknown", "user",
+    "tool", "tool_call", "tool_calls", "tool_use", "unknown", "user",
     "user_turn_end", "user_interrupt", "model_context_window_exceeded", "finish_reason_unspecified",
 })  # fmt: skip
 """Reasons that models and agents give, which say no more than the answer shows."""
-_BETWEEN = re.compile(r"[\s.-]+")
+_BETWEEN = re.compile(r"[\s.-]+|(?<=[a-z])(?=[A-Z])")
 
 
 def ending_of(metadata: Mapping[str, object]) -> str:
@@ -32,7 +32,7 @@ def ending_of(metadata: Mapping[str, object]) -> str:
     details = as_dict(metadata.get("backscroll"))
     given = details.get("finish_reason")
     word = " ".join(given.split()) if isinstance(given, str) else ""
-    if _BETWEEN.sub("_", word.lower()) in _NORMAL:
+    if _BETWEEN.sub("_", word).lower() in _NORMAL:
         word = ""
     if details.get("aborted_at") or details.get("aborted"):
         return f"stopped here ({word})" if word else "stopped here"

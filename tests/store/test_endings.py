@@ -13,6 +13,7 @@ from store.exports.html.parts import ending
 @pytest.mark.parametrize(("details", "words"), [
     ({}, ""), ({"finish_reason": "end_turn"}, ""), ({"finish_reason": "tool-calls"}, ""),
     ({"finish_reason": "toolUse"}, ""), ({"finish_reason": "STOP"}, ""),
+    ({"finish_reason": "UserTurnEnd"}, ""), ({"finish_reason": "MaxTokens"}, ""),
     ({"finish_reason": 7}, ""), ({"finish_reason": " "}, ""),
     ({"finish_reason": "quota\nspent"}, "ended: quota spent"),
     ({"finish_reason": "interrupted", "aborted_at": 1}, "stopped here"),
