@@ -99,6 +99,4 @@ def _kept(before: list[str], found: _Compactions) -> list[str]:
     start, end = found.data.get("tail_start_id"), found.data.get("tail_end_id")
     if start not in before:
         return []
-    tail = before[before.index(start) : before.index(end) + 1 if end in before else None]
-    # What an earlier compaction stands for is in the newest summary.
-    return [tail[0], *(one for one in tail[1:] if one not in found.ids)] if tail else []
+    return before[before.index(start) : before.index(end) + 1 if end in before else None]
