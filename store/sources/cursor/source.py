@@ -159,7 +159,7 @@ class CursorSource(DatabaseSource, LibrarySource):
             return [] if root.name == STORE or root.suffix in (LINES, TEXT) else [root]
         found = [user / GLOBAL / STATE for user in _users_at(root)]
         found += [root / STATE] if root.name == GLOBAL or (root / PLACE).is_file() else []
-        return [path for path in found if path.is_file()]
+        return [path for path in found if os.path.isfile(path)]
 
     # --- units
 

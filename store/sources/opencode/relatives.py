@@ -92,7 +92,7 @@ def candidates_in_json_store(folders: Folders, at: int, own_id: str) -> Iterator
 
 
 def _signs(folder: Path) -> Iterator[tuple[str, int, str]]:
-    for path in sorted(folder.glob("*.json")):
+    for path in _documents(folder):
         data = _load(path)
         if is_first_form(data):
             data, _ = later_form(data)
@@ -102,6 +102,14 @@ def _signs(folder: Path) -> Iterator[tuple[str, int, str]]:
 
 def _created(path: Path) -> int:
     return ms_or_0(mapping(_load(path).get("time")).get("created"))
+
+
+def _documents(folder: Path) -> list[Path]:
+    """Return the documents of a folder; one that cannot be read is reported by the listing."""
+    try:
+        return sorted(folder.glob("*.json"))
+    except OSError:
+        return []
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -116,8 +124,8 @@ def call_in_json_store(folders: Folders, stored: StoredSession) -> Call | None:
     parent = string(stored.info.get("parentID"))
     if parent is None:
         return None
-    for message in sorted(folders.messages(parent).glob("*.json")):
-        for path in sorted(folders.parts(parent, message.stem).glob("*.json")):
+    for message in _documents(folders.messages(parent)):
+        for path in _documents(folders.parts(parent, message.stem)):
             try:
                 text = read_regular(path)
             except OSError:
