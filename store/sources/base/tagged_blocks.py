@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 def close_of(text: str, name: str, start: int) -> int:
@@ -16,15 +17,7 @@ def close_of(text: str, name: str, start: int) -> int:
         name: The block's name.
         start: Where the block's opening tag ends.
     """
-    first, depth = -1, 1
-    for tag in _tags(name).finditer(text, start):
-        if not tag[1]:
-            depth += 1
-            continue
-        first, depth = tag.start() if first < 0 else first, depth - 1
-        if not depth:
-            return tag.start()
-    return first
+    return _match_of(_tags(name).finditer(text, start), "/")
 
 
 def open_of(text: str, name: str, end: int) -> int:
@@ -37,15 +30,25 @@ def open_of(text: str, name: str, end: int) -> int:
         name: The block's name.
         end: Where the block's closing tag begins.
     """
-    last, depth = -1, 1
-    for tag in reversed(list(_tags(name).finditer(text, 0, end))):
-        if tag[1]:
+    return _match_of(reversed(list(_tags(name).finditer(text, 0, end))), None)
+
+
+def _match_of(tags: Iterable[re.Match[str]], slash: str | None) -> int:
+    """Return where the tag stands that matches the one just passed.
+
+    Args:
+        tags: The tags from there on, in the order in which they are passed.
+        slash: What the wanted tag has before its name: "/" where it closes, None where it opens.
+    """
+    first, depth = -1, 1
+    for tag in tags:
+        if tag[1] != slash:
             depth += 1
             continue
-        last, depth = tag.start() if last < 0 else last, depth - 1
+        first, depth = tag.start() if first < 0 else first, depth - 1
         if not depth:
             return tag.start()
-    return last
+    return first
 
 
 def _tags(name: str) -> re.Pattern[str]:
