@@ -13,9 +13,8 @@ from typing import Any
 
 import orjson
 
-from store.sources.base.json_lines import Record
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.repeats import Repeats
+from store.sources.base.repeats import equal_earlier, places_without_repeats
 
 SEVERAL = "several documents in one file; the longest whole one is read"
 _OPENING = 24
@@ -85,14 +84,7 @@ def without_repeats(messages: list[Any]) -> list[Any]:
     if _OF_MESSAGES.isdisjoint(messages[0]):
         return messages
     raw = [orjson.dumps(one, option=orjson.OPT_NON_STR_KEYS) for one in messages]
-    if len(set(raw)) == len(raw):
+    alike = equal_earlier(raw)
+    if not alike:
         return messages
-    first: dict[bytes, int] = {}
-    alike = {
-        number: earlier
-        for number, one in enumerate(raw)
-        if (earlier := first.setdefault(one, number)) != number
-    }
-    repeats = Repeats(raw, alike)
-    found = repeats.without([Record(number, 0, one) for number, one in enumerate(messages)])
-    return [record.data for record in (*found, *repeats.rest())]
+    return [messages[place] for place in places_without_repeats(messages, raw, alike)]

@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
@@ -392,6 +392,31 @@ class Repeats:
         )
         times = (_time_of(_parsed(self._raw[one])) for one in nearest)
         return any(time is not None and time > at for time in times)
+
+
+def equal_earlier(items: Iterable[Hashable]) -> dict[int, int]:
+    """Return the places of items that equal an earlier one, each with the first one's place."""
+    first: dict[Hashable, int] = {}
+    return {
+        place: earlier
+        for place, one in enumerate(items)
+        if (earlier := first.setdefault(one, place)) != place
+    }
+
+
+def places_without_repeats(
+    records: Sequence[dict[str, Any]], raw: Sequence[bytes], alike: dict[int, int]
+) -> list[int]:
+    """Return the places of the records of a whole list that are no repeats, in their order.
+
+    Args:
+        records: All of them.
+        raw: Each as bytes; equal where the records are.
+        alike: Those that equal an earlier one, as ``equal_earlier`` gives them; emptied.
+    """
+    repeats = Repeats(raw, alike)
+    found = repeats.without([Record(place, 0, one) for place, one in enumerate(records)])
+    return [record.number for record in (*found, *repeats.rest())]
 
 
 class _LeftOut:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.base.databases import decoded, record_bytes
-from store.sources.base.json_lines import Record
 from store.sources.base.protocol import Problem
-from store.sources.base.repeats import Repeats
+from store.sources.base.repeats import equal_earlier, places_without_repeats
 from store.sources.base.row_reader import Row
 
 
@@ -48,22 +47,15 @@ class RowSession:
         return None
 
 
-def without_repeats(rows: list[Row], key: str = "id") -> list[Row]:
-    """Return rows without those that were copied under new keys, as two merged databases have.
+def without_repeats(rows: list[Row]) -> list[Row]:
+    """Return rows without those that were copied under new ids, as two merged databases have.
 
     Args:
-        rows: Rows of one session in order.
-        key: The column that numbers them.
+        rows: Rows of one session in order; their column ``id`` numbers them.
     """
-    bare = [{name: value for name, value in row.items() if name != key} for row in rows]
-    first: dict[tuple[Any, ...], int] = {}
-    alike = {
-        number: earlier
-        for number, one in enumerate(bare)
-        if (earlier := first.setdefault(tuple(one.values()), number)) != number
-    }
+    bare = [{name: value for name, value in row.items() if name != "id"} for row in rows]
+    alike = equal_earlier(tuple(one.values()) for one in bare)
     if not alike:
         return rows
-    repeats = Repeats([record_bytes(one) for one in bare], alike)
-    found = repeats.without([Record(number, 0, one) for number, one in enumerate(bare)])
-    return [rows[record.number] for record in (*found, *repeats.rest())]
+    raw = [record_bytes(one) for one in bare]
+    return [rows[place] for place in places_without_repeats(bare, raw, alike)]
