@@ -42,6 +42,15 @@ def read_all(source: Source, root: Path) -> tuple[dict[str, SessionDraft], list[
     return drafts, problems
 
 
+def contents(source: Source, root: Path) -> dict[str, list[Any]]:
+    """Return what each message of a root's sessions holds and used, by session."""
+    return {
+        name: [(one.source_id, one.role, one.metadata.get("usage"),
+                [part.data for part in one.parts]) for one in draft.messages]
+        for name, draft in read_all(source, root)[0].items()
+    }  # fmt: skip
+
+
 def only(source: Source, root: Path) -> SessionDraft:
     drafts, problems = read_all(source, root)
     assert problems == []

@@ -9,6 +9,7 @@ import pytest
 
 from store.sources.base.documents import SEVERAL, parse_document
 from store.sources.base.json_values import LineError
+from tests.sources.grown import contents
 from tests.sources.samples import SAMPLES, Sample, path_of
 
 ASKED = {"role": "user", "content": "Where is the limit?"}
@@ -71,14 +72,7 @@ OF_DOCUMENTS = [sample for sample in SAMPLES if sample.root in (
 def test_a_doubled_document_of_each_program_is_read(sample: Sample, tmp_path: Any) -> None:
     root = path_of(sample.copied(tmp_path))
     reader = sample.target().source
-
-    def counted() -> dict[str, Any]:
-        drafts = [d for unit in reader.units(root, []) for d in reader.read(root, unit).sessions]
-        return {draft.source_id: [(one.role, [part.data for part in one.parts],
-                                   one.metadata.get("usage")) for one in draft.messages]
-                for draft in drafts}  # fmt: skip
-
-    before = counted()
+    before = contents(reader, root)
     for path in sorted(root.rglob("*.json"), key=lambda path: path.stat().st_size)[-3:]:
         path.write_bytes(path.read_bytes() * 2)
-    assert counted() == before
+    assert contents(reader, root) == before

@@ -22,6 +22,7 @@ from store.sources.codex.rollout import Rollout
 from store.sync import units
 from store.sync.engine import Sync
 from store.sync.settings import Settings
+from tests.sources.grown import contents, read_all
 from tests.sources.samples import MORE, SAMPLES, Sample, path_of
 from tests.store.sync_fakes import dump
 
@@ -171,10 +172,10 @@ def test_no_way_of_repeating_lines_counts_them_again(sample: Sample, tmp_path: P
     reader = sample.target().source
 
     def counted() -> dict[str, Any]:
-        drafts = [d for unit in reader.units(root, []) for d in reader.read(root, unit).sessions]
-        return {draft.source_id: [(one.role, len(one.parts), one.metadata.get("usage"),
-                                   "hidden_at" in one.metadata) for one in draft.messages]
-                for draft in drafts}  # fmt: skip
+        drafts, _ = read_all(reader, root)
+        return {name: [(one.role, len(one.parts), one.metadata.get("usage"),
+                        "hidden_at" in one.metadata) for one in draft.messages]
+                for name, draft in drafts.items()}  # fmt: skip
 
     before = counted()
     for path in sorted(root.rglob("*.jsonl"), key=lambda path: path.stat().st_size)[-2:]:
@@ -246,17 +247,9 @@ def test_rows_that_a_merge_copied_under_new_keys_count_once(
     sample = next(one for one in SAMPLES if (one.kind, one.root) == (kind, root))
     folder = path_of(sample.copied(tmp_path))
     reader = sample.target().source
-
-    def counted() -> dict[str, Any]:
-        drafts = [draft for unit in reader.units(folder, [])
-                  for draft in reader.read(folder, unit).sessions]  # fmt: skip
-        return {draft.source_id: [(one.source_id, one.role, one.metadata.get("usage"),
-                                   [part.data for part in one.parts]) for one in draft.messages]
-                for draft in drafts}  # fmt: skip
-
-    before = counted()
+    before = contents(reader, folder)
     with closing(sqlite3.connect(folder / path)) as merged, merged:
         names = [row[1] for row in merged.execute(f"PRAGMA table_info({table})")]
         others = ", ".join(name for name in names if name != "id")
         merged.execute(f"INSERT INTO {table}({others}) SELECT {others} FROM {table} ORDER BY id")
-    assert counted() == before
+    assert contents(reader, folder) == before
