@@ -26,10 +26,14 @@ def talk(file: File, count: int, first: int = 0) -> list[str]:
     return uuids
 
 
-def compact(file: File, direction: str, logical: str, segment: dict[str, Any] | None) -> str:
+def segment(head: str, tail: str, anchor: str = "summary") -> dict[str, Any]:
+    return {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
+
+
+def compact(file: File, direction: str, logical: str, kept: dict[str, Any] | None) -> str:
     metadata: dict[str, Any] = {"trigger": "manual", "preTokens": 9}
-    if segment is not None:
-        metadata["preservedSegment"] = segment
+    if kept is not None:
+        metadata["preservedSegment"] = kept
     file.row("system", parent=None, logicalParentUuid=logical, subtype="compact_boundary",
              content="Conversation compacted", compactMetadata=metadata)
     return file.user("SUMMARY", isCompactSummary=True, isVisibleInTranscriptOnly=True,
@@ -43,8 +47,8 @@ def test_up_to_here_keeps_what_came_after_the_point(
 ) -> None:
     file = File()
     rows = talk(file, 4)
-    segment = {"headUuid": rows[4], "anchorUuid": "summary", "tailUuid": rows[7]}
-    summary = compact(file, "up_to", rows[3], segment if named else None)
+    kept = segment(rows[4], rows[7]) if named else None
+    summary = compact(file, "up_to", rows[3], kept)
     file.user("next", parent=summary if next_off == "summary" else rows[7])
     file.assistant("re next", id="msg_9")
     draft = read_one(file, tmp_path)
@@ -60,8 +64,7 @@ def test_a_rewound_branch_before_it_stays_hidden(tmp_path: Path) -> None:
     talk(file, 1, first=7)
     file.last = rows[3]
     later = talk(file, 1, first=2)
-    segment = {"headUuid": later[0], "anchorUuid": "summary", "tailUuid": later[1]}
-    compact(file, "up_to", rows[3], segment)
+    compact(file, "up_to", rows[3], segment(later[0], later[1]))
     file.user("next")
     draft = read_one(file, tmp_path)
     assert [text for _, text in shape(draft)] == [
@@ -82,11 +85,9 @@ def test_the_context_is_what_the_next_request_held(
     file = File()
     rows = talk(file, 4)
     if direction == "up_to":
-        segment = {"headUuid": rows[4], "anchorUuid": "summary", "tailUuid": rows[7]}
-        compact(file, direction, rows[3], segment)
+        compact(file, direction, rows[3], segment(rows[4], rows[7]))
     else:
-        segment = {"headUuid": rows[0], "anchorUuid": "boundary", "tailUuid": rows[3]}
-        compact(file, direction, rows[7], segment)
+        compact(file, direction, rows[7], segment(rows[0], rows[3], "boundary"))
     file.user("next")
     file.assistant("re next", id="msg_9")
     file.write(tmp_path / "projects" / "-w")
@@ -106,10 +107,6 @@ def texts_of(db: Database, ids: list[str]) -> list[str]:
     texts = "SELECT coalesce(json_extract(data_json, '$.text'),"
     texts += " json_extract(data_json, '$.data.summary')) FROM chat_parts WHERE message_id = ?"
     return [text for name in ids for (text,) in db.connection.execute(texts, [name])]
-
-
-def segment(head: str, tail: str, anchor: str = "summary") -> dict[str, Any]:
-    return {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
 
 
 def up_to_twice(file: File) -> list[str]:
