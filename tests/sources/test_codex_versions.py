@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
 from store.queries.context import context_ids
 from store.sources.base.drafts import SessionDraft
 from store.sources.codex import CodexSource
-from store.sync.engine import Sync
-from store.sync.settings import Settings
-from store.sync.targets import Target
 from tests.sources.codex_lines import (
     DATA,
     Lines,
@@ -27,6 +23,7 @@ from tests.sources.codex_lines import (
     thread_id,
     tools,
 )
+from tests.sources.grown import synced
 
 VERSIONS = ("0.98.0", "0.171.0")
 both = pytest.mark.parametrize("version", VERSIONS)
@@ -115,8 +112,7 @@ def test_a_compaction_holds_its_summary(version: str) -> None:
 def test_the_context_holds_the_prompts_before_a_compactions_summary(
     version: str, tmp_path: Path
 ) -> None:
-    db = open_database(tmp_path / "store.db", create=True)
-    Sync(db, Settings(helpers=0)).run([Target(CodexSource(), DATA / version)])
+    db = synced(CodexSource(), DATA / version, tmp_path / "store.db")
     ((session,),) = db.connection.execute(
         "SELECT session_id FROM chat_parts WHERE type = 'data-compaction'").fetchall()
     texts = [
