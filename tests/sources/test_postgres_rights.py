@@ -99,6 +99,8 @@ def test_columns_that_may_not_be_read_are_left_out(hub_server: Database, reader:
     assert [one.key for one in source.moved_on(url) or ()] == [BUSY]
 
 
+LOADED: dict[type[HubSource | LionagiSource], tuple[str, str]] = {
+    HubSource: ("hub", "hub.db"), LionagiSource: ("lionagi", "state.db")}
 SIDES = (
     "approvals.session_id", "run_tags.session_id", "session_signals.session_id",
     "session_controls.session_id", "status_transitions.entity_type", "projects.name",
@@ -123,8 +125,7 @@ def test_a_column_that_names_other_rows_costs_these_alone(
     postgres: Server, reader: str, kind: type[HubSource | LionagiSource],
     columns: tuple[str, ...],
 ) -> None:
-    server = postgres.loaded(*(
-        ("hub", "hub.db") if kind is HubSource else ("lionagi", "state.db")))
+    server = postgres.loaded(*LOADED[kind])
     expected, _ = drafts_of(kind(), url_of(server.url))
     withhold(server, reader, *columns)
     found, problems = drafts_of(kind(), url_of(as_reader(server)))
@@ -135,16 +136,15 @@ def test_a_column_that_names_other_rows_costs_these_alone(
                      for name, draft in found.items()}  # fmt: skip
 
 
-@pytest.mark.parametrize("column", [
-    "sessions.id", "messages.session_id", "parts.id", "branches.id", "progressions.collection"])
+@pytest.mark.parametrize(("kind", "column"), [
+    (HubSource, "sessions.id"), (HubSource, "messages.session_id"), (HubSource, "parts.id"),
+    (LionagiSource, "branches.id"), (LionagiSource, "progressions.collection")])
 def test_a_column_without_which_nothing_is_told_is_named(
-    postgres: Server, reader: str, column: str
+    postgres: Server, reader: str, kind: type[HubSource | LionagiSource], column: str
 ) -> None:
-    of_hub = column[0] in "smp" and not column.startswith("progressions")
-    server = postgres.loaded(*(("hub", "hub.db") if of_hub else ("lionagi", "state.db")))
+    server = postgres.loaded(*LOADED[kind])
     withhold(server, reader, column)
-    found, problems = drafts_of(
-        HubSource() if of_hub else LionagiSource(), url_of(as_reader(server)))
+    found, problems = drafts_of(kind(), url_of(as_reader(server)))
     table, _, name = column.partition(".")
     assert found == {}
     assert [one.reason for one in problems] == [
