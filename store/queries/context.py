@@ -9,7 +9,6 @@ A summary of what came after a point (``direction`` is ``from``) comes after its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from store.conversation.readable import decode
@@ -27,26 +26,17 @@ def visible_ids(db: Database, session_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Compactions:
-    """The visible compactions: their messages, and what the newest one says."""
-
-    ids: list[str]
-    data: dict[str, Any]
-
-
-def _compactions(db: Database, session_id: str) -> _Compactions | None:
-    rows = db.connection.execute(
+def _newest_compaction(db: Database, session_id: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the message of the newest visible compaction, and the data of its part."""
+    row = db.connection.execute(
         f"SELECT m.id, {db.sql.text('p.data_json')}"
         " FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'"
         f" AND m.session_id = $1 AND {db.form.shown('m')}"
-        ' ORDER BY m.created_at, m.id, p."index"',
+        ' ORDER BY m.created_at DESC, m.id DESC, p."index" DESC LIMIT 1',
         {"1": session_id},
-    ).fetchall()
-    if not rows:
-        return None
-    return _Compactions([row[0] for row in rows], as_dict(as_dict(decode(rows[-1][1])).get("data")))
+    ).fetchone()
+    return None if row is None else (row[0], as_dict(as_dict(decode(row[1])).get("data")))
 
 
 def context_ids(db: Database, session_id: str, *, marker_first: bool = False) -> list[str]:
@@ -62,41 +52,40 @@ def context_ids(db: Database, session_id: str, *, marker_first: bool = False) ->
         marker_first: Whether the marker always comes first.
     """
     ids = visible_ids(db, session_id)
-    found = _compactions(db, session_id)
+    found = _newest_compaction(db, session_id)
     if found is None:
         return ids
-    marker = found.ids[-1]
+    marker, data = found
     at = ids.index(marker)
-    keeps_prompts = "kept_prompts" in found.data
-    kept = (_kept_prompts(db, session_id, ids[:at], found) if keeps_prompts
-            else _kept(ids[:at], found))
-    is_last = keeps_prompts or found.data.get("direction") == "from"
+    keeps_prompts = "kept_prompts" in data
+    kept = (_kept_prompts(db, session_id, ids[:at], data["kept_prompts"]) if keeps_prompts
+            else _kept(ids[:at], data))
+    is_last = keeps_prompts or data.get("direction") == "from"
     before, after = (kept, []) if is_last and not marker_first else ([], kept)
     return [*before, marker, *after, *ids[at + 1 :]]
 
 
-def _kept_prompts(
-    db: Database, session_id: str, before: list[str], found: _Compactions
-) -> list[str]:
+def _kept_prompts(db: Database, session_id: str, before: list[str], most: object) -> list[str]:
     """Return the newest prompts of a person before a compaction, as many as it kept."""
     rows = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND m.role = 'user'"
-        f" AND coalesce({db.form.fact('m', 'origin')}, 'human') = 'human'",
+        f" AND coalesce({db.form.fact('m', 'origin')}, 'human') = 'human'"
+        " AND NOT EXISTS (SELECT 1 FROM chat_parts p WHERE p.message_id = m.id"
+        " AND p.session_id = $1 AND p.type = 'data-compaction')",
         {"1": session_id},
     )
     asked = {row[0] for row in rows}
-    prompts = [one for one in before if one in asked and one not in found.ids]
-    most = found.data["kept_prompts"]
+    prompts = [one for one in before if one in asked]
     return prompts[max(0, len(prompts) - most) :] if isinstance(most, int) else prompts
 
 
-def _kept(before: list[str], found: _Compactions) -> list[str]:
+def _kept(before: list[str], data: dict[str, Any]) -> list[str]:
     """Return the messages before a compaction that it kept, in their order."""
-    named = found.data.get("kept_ids")
+    named = data.get("kept_ids")
     if isinstance(named, list):
         there = set(before)
         return [one for one in named if one in there]
-    start, end = found.data.get("tail_start_id"), found.data.get("tail_end_id")
+    start, end = data.get("tail_start_id"), data.get("tail_end_id")
     if start not in before:
         return []
     return before[before.index(start) : before.index(end) + 1 if end in before else None]

@@ -45,6 +45,23 @@ def test_only_the_newest_marker_counts_and_a_hidden_one_does_not(talk: Talk) -> 
     assert context_ids(talk.db, session) == [second]
 
 
+@pytest.mark.parametrize(("most", "count"), [("all", 2), (1, 1), (0, 0)])
+def test_kept_prompts_are_the_newest_without_earlier_compactions(
+    talk: Talk, most: object, count: int
+) -> None:
+    session = talk.session()
+    data = {"type": "data-compaction", "data": {"summary": "s", "kept_prompts": most}}
+    asked = [talk.message(session)]
+    talk.message(session, "assistant")
+    talk.message(session, parts=[data])
+    asked.append(talk.message(session))
+    talk.message(session, origin="injected")
+    marker, later = talk.message(session, parts=[data]), talk.message(session)
+    kept = asked[len(asked) - count :]
+    assert context_ids(talk.db, session) == [*kept, marker, later]
+    assert context_ids(talk.db, session, marker_first=True) == [marker, *kept, later]
+
+
 @pytest.mark.file
 def test_metadata_that_is_no_json_is_a_visible_message(talk: Talk) -> None:
     session = talk.session()
