@@ -354,7 +354,7 @@ def _remap_compactions(db: Database, chosen: _Chosen, new_session: str) -> None:
     wanted = list({name for names in named.values() for name in names})
     new_ids = dict(db.connection.execute(
         f"SELECT f.old_id, f.new_id FROM {copies} f JOIN {db.sql.texts('$2', 'n')}"
-        " ON n.value = f.old_id WHERE $1 = $1",
+        " ON n.value = f.old_id",
         {"1": new_session, "2": array_of(wanted)},
     ).fetchall()) if wanted else {}
     replaced = db.sql.as_json(f"replace({db.sql.text('data_json')}, $1, $2)")
