@@ -45,8 +45,8 @@ BULK_PRAGMAS = (
 
 A log of 100 MB takes a third of the checkpoints that one of 32 MB takes. All writers wait for each
 of them, until the disk has it.
-With temporary files, the pages that a session's savepoint may put back would be most of what is
-written: each savepoint begins anew.
+Where sessions have savepoints, the pages that these may put back would be most of what is written
+to temporary files: each savepoint begins anew.
 """
 
 MOST_ATTEMPTS = 5
@@ -65,7 +65,7 @@ ROW_ERRORS = (
 
 
 class _Refused(Exception):
-    """The store has refused the rows of a session, and nothing lets only these be put back."""
+    """The rows of a session were refused, and it has no savepoint to roll back to."""
 
 
 @dataclass(slots=True)

@@ -117,12 +117,12 @@ def _wrong(entry: os.DirEntry[str], *, linked: bool) -> str | None:
     """Return why a folder cannot be listed.
 
     Args:
-        entry: The folder, or anything else.
+        entry: The folder, or a link to anything.
         linked: Whether links that lead nowhere count.
     """
     if entry.is_symlink():
         broken = linked and not os.path.exists(entry.path)
         return why_unreadable(entry.path) if broken else None
-    if entry.is_dir(follow_symlinks=False) and not os.access(entry.path, os.R_OK | os.X_OK):
+    if not os.access(entry.path, os.R_OK | os.X_OK):
         return f"cannot be read: {os.strerror(errno.EACCES)}"
     return None

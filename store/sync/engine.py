@@ -90,9 +90,9 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
 
 
 def _unreadable(found: Sequence[Problem]) -> dict[str, bool]:
-    """Return a line for each folder or file among the problems that cannot be read.
+    """Return a line for each path among the problems that cannot be read.
 
-    Each says whether it is one of a folder.
+    The value of a line is whether it is about a folder.
     """
     lines = {}
     for path, told in {one.path: one.reason for one in found}.items():
