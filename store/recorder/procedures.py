@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.transactions import OfSession
-
-if TYPE_CHECKING:
-    from store.engine.transactions import Asking
 
 T = TypeVar("T")
 
@@ -31,18 +28,14 @@ class Operation:
     writes: bool = False
 
 
-def change_of(
-    session_id: str, work: Callable[[Database], Any],
-    at_once: Callable[[Database], Asking] | None = None,
-) -> Operation:
+def change_of(session_id: str, work: Callable[[Database], Any]) -> Operation:
     """Return an operation that changes rows of one session alone.
 
     Args:
         session_id: The session.
         work: Runs in a transaction on the writing connection.
-        at_once: As for ``OfSession``.
     """
-    return Operation(OfSession(session_id, work, at_once), writes=True)
+    return Operation(OfSession(session_id, work), writes=True)
 
 
 Procedure = Generator[Operation, Any, T]
