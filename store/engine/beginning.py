@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database, in_transaction
+from store.engine.transactions import take_answer
 from store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -70,14 +71,9 @@ def _asked(writer: ConnectionThread, change: OfSession) -> tuple[Asking, Sent] |
 
 
 def _taken(steps: Asking, sent: Sent) -> bool:
-    try:
-        if sent.cursor is not None:
-            steps.send(sent.cursor.fetchone())
-        else:
-            steps.throw(sent.error or StoreError("the statement has no answer"))
-    except StopIteration as end:
-        return bool(end.value)
-    raise AssertionError("it asks once")
+    if sent.cursor is not None:
+        return take_answer(steps, sent.cursor.fetchone())
+    return take_answer(steps, None, sent.error or StoreError("the statement has no answer"))
 
 
 def _post(writer: ConnectionThread, change: OfSession, done: Done) -> None:

@@ -26,7 +26,7 @@ from store.engine.access import (
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, detect_form
-from store.engine.transactions import explained, is_beside_others, is_full, transaction
+from store.engine.transactions import explained, is_beside_others, is_full, take_answer, transaction
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path, resolved
 from store.system.records import record
@@ -216,15 +216,13 @@ def _is_written(database: Database, asking: Asking) -> bool:
     """Return whether a change is written by the statement that it consists of."""
     try:
         statement, values = next(asking)
-        try:
-            row = database.connection.execute(statement, values).fetchone()
-        except sqlite3.Error as error:
-            asking.throw(error)
-        else:
-            asking.send(row)
     except StopIteration as end:
         return bool(end.value)
-    raise AssertionError("it asks once")
+    try:
+        row = database.connection.execute(statement, values).fetchone()
+    except sqlite3.Error as error:
+        return take_answer(asking, None, error)
+    return take_answer(asking, row)
 
 
 def _beginning(

@@ -73,6 +73,24 @@ class OfSession:
         return self._change(db)
 
 
+def take_answer(asking: Asking, row: object, error: BaseException | None = None) -> bool:
+    """Send a change the row that its one statement found; return whether the change is written.
+
+    Args:
+        asking: The ``at_once`` of a change, which has yielded the statement.
+        row: The row.
+        error: What the statement ended with, where it found none.
+    """
+    try:
+        if error is None:
+            asking.send(row)
+        else:
+            asking.throw(error)
+    except StopIteration as end:
+        return bool(end.value)
+    raise AssertionError("it asks once")
+
+
 _BESIDE_OTHERS: set[Callable[..., Any]] = set()
 
 
