@@ -252,9 +252,7 @@ class ServerConnection:
         try:
             records = self._answer(self._fetching(statement, parameters))
         except ServerError as error:
-            if not error.is_stale:
-                raise
-            if self.in_transaction:
+            if not error.is_stale or self.in_transaction:
                 raise
             statement = self._prepared(sql)
             records = self._answer(self._fetching(statement, parameters))
