@@ -27,8 +27,7 @@ MOST_MARKS = 8
 """Combining marks that one character keeps."""
 
 _CONTROLS = "".join(map(chr, (*range(0x09), *range(0x0B, 0x20), 0x7F)))
-_PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {
-    0x7F: 0x2421}
+_PICTURES = {code: 0x2400 + code for code in map(ord, _CONTROLS)} | {0x7F: 0x2421}
 _STEERING = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _UNSEEN = (
