@@ -454,8 +454,8 @@ class Recorder:
                 try:
                     self._saving = self._recording.begin_save()
                 except Exception:
-                    # What a host gave is no JSON, or is at work in it: the loop finds the same,
-                    # or can save it.
+                    # A value of the host is no JSON, or the host is changing it: in the loop
+                    # it fails again and the host sees why, or it can be saved.
                     self._recording.waiting = waiting
                 if self._saving is not None:
                     return self._saving.change

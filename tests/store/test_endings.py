@@ -1,4 +1,4 @@
-"""How an answer ended: only what is not known is told."""
+"""How an answer ended: shown only where the reason is not a usual one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.exports.html.parts import ending
     ({"finish_reason": "interrupted", "aborted_at": 1}, "stopped here"),
     ({"finish_reason": "power_cut", "aborted_at": 1}, "stopped here (power_cut)"),
 ])  # fmt: skip
-def test_a_reason_that_is_not_known_is_told(details: dict[str, Any], words: str) -> None:
+def test_a_reason_that_is_not_usual_is_shown(details: dict[str, Any], words: str) -> None:
     metadata = {"backscroll": details}
     assert ending_of(metadata) == words
     page = f'<p class="failed">✗ {words}</p>' if words else ""

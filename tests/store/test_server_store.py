@@ -330,7 +330,7 @@ def test_a_watch_asks_once_for_many_notices(
     monkeypatch.undo()
     found = watch(database)
     until(lambda: found.version)
-    # What is written between two questions is no less told of.
+    # What is written between two questions is reported too.
     for at in range(3):
         before = found.version
         in_transaction(database, OfSession(session, partial(
