@@ -7,6 +7,7 @@ the group says already.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 
 from store.queries.list_options import Group
 from store.queries.listing import ListRow
@@ -57,6 +58,8 @@ FACTS = (
     Fact("branch", _branch, lambda row: _branch(row).rpartition("/")[2]),
 )
 """The most telling first. To add a fact, add one here; nothing else."""
+_values_of = attrgetter("agent", *(fact.field for fact in FACTS))
+"""What the words of a row's facts are made of; where no source is known, it is the agent."""
 
 
 class Variety:
@@ -65,15 +68,15 @@ class Variety:
     def __init__(self) -> None:
         """Start with no session seen."""
         self._values: dict[str, set[str]] = {fact.field: set() for fact in FACTS}
-        self._taken: set[tuple[str | None, ...]] = set()
+        self._seen: set[tuple[str | None, ...]] = set()
 
     def add(self, rows: Iterable[ListRow]) -> None:
         """Take sessions that are seen."""
         for row in rows:
-            told = row.workspace, row.source, row.agent, row.model, row.branch
-            if told in self._taken:
+            values = _values_of(row)
+            if values in self._seen:
                 continue
-            self._taken.add(told)
+            self._seen.add(values)
             for fact in FACTS:
                 if words := fact.words(row):
                     self._values[fact.field].add(words)
