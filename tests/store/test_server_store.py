@@ -536,6 +536,7 @@ def test_who_holds_the_lock_is_named(url: str, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(sqlite3.OperationalError) as refused:
         in_transaction(verbs, archive, [session], now=1)
     assert is_busy(refused.value)
+    assert getattr(refused.value, "holder", None) == "backscroll of postgres"
     assert "is locked by backscroll of postgres; wait until it is done" in str(
         for_user(refused.value, verbs.path))
     holding.connection.execute("ROLLBACK")

@@ -86,8 +86,8 @@ class Work:
                 except sqlite3.OperationalError as error:
                     if not is_busy(error) or time.monotonic() > until:
                         raise
-                    said = getattr(error, "words", "another program writes to the store")
-                    show(f"waiting: {said}", 0, 0)
+                    who = getattr(error, "holder", "") or "another program"
+                    show(f"waiting: {who} writes to the store", 0, 0)
                     time.sleep(POLL_S)
 
 

@@ -33,6 +33,7 @@ class ServerError(sqlite3.OperationalError):
     Attributes:
         for_user: One line that names the server and says what is wrong with it.
         words: The same without the server.
+        holder: The program, and its role, with the lock that was waited for; empty if unknown.
         is_lost: Whether the connection is gone.
         nothing_done: Whether it was gone before a transaction began.
         is_stale: Whether the statement must be prepared again.
@@ -40,6 +41,7 @@ class ServerError(sqlite3.OperationalError):
 
     for_user: str
     words: str
+    holder: str = ""
     is_lost: bool = False
     nothing_done: bool = False
     is_stale: bool = False
@@ -50,7 +52,7 @@ class ServerError(sqlite3.OperationalError):
         Args:
             who: A program and its role.
         """
-        said = self.words
+        said, self.holder = self.words, who
         self.words = f"is locked by {who}; wait until it is done, and try again"
         self.for_user = self.for_user.removesuffix(said) + self.words
 
