@@ -37,7 +37,7 @@ RESTED_S = 0.3
 LEFT_AFTER_S = 3.0
 ROOT = Path(__file__).parents[2]
 LEAVINGS = 5
-"""So often is the browser left, on a machine too busy to let it come to rest."""
+"""How often the browser is run at most, on a machine too busy to let it come to rest."""
 _OPENED_WITH = {b"\x1b]11;?": b"\x1b]11;rgb:1414/1616/1b1b\x1b\\", b"\x1b[5n": b"\x1b[0n"}
 """What a terminal answers to the questions that the peer asks at its start."""
 

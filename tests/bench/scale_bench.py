@@ -305,7 +305,7 @@ def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
             terminal.until(f"{count:,} sessions".encode())
             terminal.quiet(1.0)
             last = [_last_row(path) for path in files]
-            pids = [terminal.process.pid, *_children(terminal.process.pid)]
+            pids = [terminal.process.pid, *children(terminal.process.pid)]
             before, size = [cpu_seconds(pid) for pid in pids], 0
             started = time.perf_counter()
             for number in range(rate * seconds):
@@ -333,10 +333,11 @@ def _last_row(path: Path) -> bytes:
     return next(line for line in reversed(lines) if b'"parentUuid"' in line)
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Return the processes that a process has started, and theirs."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *_children(child)]
+        with contextlib.suppress(OSError):  # It has ended meanwhile.
+            for child in map(int, task.read_text().split()):
+                found += [child, *children(child)]
     return found

@@ -35,11 +35,12 @@ from store.engine.opening import open_target
 from store.store import Store
 from store.system.clock import system_clock
 from tests.bench.app import STARTED
+from tests.bench.browse_bench import cpu_seconds
 from tests.bench.record_stream import chunks
 from tests.bench.report import p95
 from tests.bench.server_bench import filled
 from tests.bench.terminal import clean_environment
-from tests.bench.tour_watch import Held, Watch, processor_ms
+from tests.bench.tour_watch import Held, Watch
 from tests.store.engines import fill
 
 SESSIONS = 1_000
@@ -229,7 +230,7 @@ class Tour:
         self._keep(name, shown)
 
     def _now(self) -> tuple[float, float]:
-        return time.monotonic(), processor_ms(self.screen.process)
+        return time.monotonic(), cpu_seconds(self.screen.process) * 1_000
 
     def _took(self, name: str, started: tuple[float, float]) -> None:
         (began, before), (ended, after) = started, self._now()

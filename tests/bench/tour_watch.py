@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from store.engine.opening import open_target
+from tests.bench.scale_bench import children
 
 _EVERY_S = 0.25
 _SERVER = """
@@ -21,12 +19,6 @@ SELECT count(*), coalesce(max(extract(epoch FROM clock_timestamp() - state_chang
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
-
-
-def processor_ms(process: int) -> float:
-    """Return how long a process, with threads that ended, had a processor so far."""
-    # The clock of another process, as clock_getcpuclockid(3) makes it.
-    return time.clock_gettime((~process << 3) | 2) * 1_000
 
 
 class Held(NamedTuple):
@@ -96,7 +88,7 @@ class Watch:
     def held(self) -> Held:
         """Return what is held now."""
         process = Path(f"/proc/{self._process}")
-        return Held(_memory_mb(self._process), sum(map(_memory_mb, _children(self._process))),
+        return Held(_memory_mb(self._process), sum(map(_memory_mb, children(self._process))),
                     len(list((process / "task").iterdir())), len(list((process / "fd").iterdir())),
                     self._connections, self._idle_ms, self._idle_after)  # fmt: skip
 
@@ -108,10 +100,3 @@ def _memory_mb(process: int) -> float:
         return 0.0
     found = re.search(r"^Rss:\s+(\d+) kB", rows, re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
-
-
-def _children(process: int) -> Iterator[int]:
-    for child in subprocess.run(["pgrep", "-P", str(process)], check=False, capture_output=True,
-                                text=True).stdout.split():  # fmt: skip
-        yield int(child)
-        yield from _children(int(child))
