@@ -84,7 +84,7 @@ def _kept(before: list[str], data: dict[str, Any]) -> list[str]:
     named = data.get("kept_ids")
     if isinstance(named, list):
         there = set(before)
-        return [one for one in named if one in there]
+        return [one for one in named if isinstance(one, str) and one in there]
     start, end = data.get("tail_start_id"), data.get("tail_end_id")
     if start not in before:
         return []

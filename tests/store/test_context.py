@@ -68,3 +68,12 @@ def test_metadata_that_is_no_json_is_a_visible_message(talk: Talk) -> None:
     message = talk.message(session)
     talk.db.connection.execute("UPDATE chat_messages SET metadata_json = 'oops'")
     assert context_ids(talk.db, session) == [message]
+
+
+def test_kept_names_of_any_kind_keep_what_is_there(talk: Talk) -> None:
+    session = talk.session()
+    first, second = talk.message(session), talk.message(session)
+    names = [second, [first], {"id": first}, None, 1, "msg_elsewhere", first]
+    marker = talk.message(
+        session, parts=[{"type": "data-compaction", "data": {"summary": "s", "kept_ids": names}}])
+    assert context_ids(talk.db, session) == [marker, second, first]
