@@ -51,6 +51,7 @@ def message(text: str, origin: str | None = "human", **metadata: Any) -> Message
         (f"{NESTED}{NESTED}fix{NESTED}\n{NESTED}", "fix"),
         ("<system-reminder>a <system-reminder>b</system-reminder> fix", "fix"),
         ("fix <system-reminder>a</system-reminder> b</system-reminder>", "fix"),
+        ("<system-reminder>a</system-reminder >fix", "<system-reminder>a</system-reminder >fix"),
         ("<new-diagnostics>a.ts: 1 error</new-diagnostics>\nfix", "fix"),
         ("fix\n<total_tokens>12 tokens left</total_tokens>", "fix"),
         ('<mcp-resource server="s" uri="u://x">r</mcp-resource>fix', "fix"),

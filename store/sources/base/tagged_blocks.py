@@ -52,4 +52,5 @@ def _match_of(tags: Iterable[re.Match[str]], slash: str | None) -> int:
 
 
 def _tags(name: str) -> re.Pattern[str]:
-    return re.compile(rf"<(/)?{re.escape(name)}(?:\s[^<>]*)?>")
+    word = re.escape(name)
+    return re.compile(rf"<(?:(/){word}|{word}(?:\s[^<>]*)?)>")
