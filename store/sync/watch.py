@@ -356,7 +356,11 @@ def folders_of(targets: Iterable[Target]) -> list[Path]:
 def _folders(target: Target) -> list[Path]:
     if isinstance(target.root, ServerUrl):
         return []
-    return [path.absolute() for path in target.source.watch_paths(target.root)]
+    try:
+        return [path.absolute() for path in target.source.watch_paths(target.root)]
+    except PermissionError:
+        # The sync reports what may not be read; below the root, this is seen when it may.
+        return [target.root.absolute()]
 
 
 def _is_polled(target: Target, events: Events) -> bool:

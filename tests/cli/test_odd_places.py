@@ -178,6 +178,26 @@ def test_folders_that_may_not_be_read_are_problems(home: Path) -> None:
         (home / denied).chmod(0o755)
 
 
+WATCHED = """
+import sys
+from pathlib import Path
+from store.sources.registry import source
+from store.sync.targets import Target
+from store.sync.watch import folders_of
+print(*folders_of([Target(source("opencode"), Path(sys.argv[1]))]))
+"""
+
+
+@NEEDS_SETPRIV
+@pytest.mark.parametrize("denied", [".", "storage", "storage/session"])
+def test_a_store_with_a_denied_folder_is_watched_from_its_root(home: Path, denied: str) -> None:
+    root = home / "opencode"
+    shutil.copytree(DATA / "opencode/legacy", root)
+    (root / denied).chmod(0)
+    assert without_rights("-c", WATCHED, str(root)) == f"{root}\n"
+    (root / denied).chmod(0o755)
+
+
 @pytest.mark.long
 @NEEDS_SETPRIV
 def test_no_folder_of_any_source_is_denied_in_silence(tmp_path: Path) -> None:
