@@ -12,7 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +302,8 @@ class Watch:
                 jobs.append(job)
         if jobs:
             sync = self._sync()
+            # Those that grow are kept in this process; helpers would read each of them whole.
+            sync.settings = replace(self.settings, helpers=0)
             sync.bring_in(jobs)
             self._say_changed(sync.changed)
 

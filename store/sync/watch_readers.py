@@ -15,15 +15,18 @@ from store.sync.reading import ReadUnit, read_job, read_unit
 from store.sync.roots import follower_of
 from store.sync.session_rows import PreparedSession
 from store.sync.settings import BULK_UNITS
-from store.sync.units import Job
+from store.sync.units import Job, has_moved_files
 
 if TYPE_CHECKING:
     from store.engine.database import Database
     from store.sync.settings import Settings
 
-MOST_FOLLOWERS = 16
-MOST_BYTES = 96 << 20
-"""Most source bytes of all kept sessions; the newest is kept whatever its size."""
+FEW = 16
+FEW_BYTES = 96 << 20
+"""Most source bytes of up to ``FEW`` kept sessions; the newest is kept whatever its size."""
+MANY = 128
+MANY_BYTES = 16 << 20
+"""Most source bytes of up to ``MANY`` kept sessions; they take some six times as much memory."""
 IDLE_S = 300.0
 """A session that has not grown for this long is released, and read whole at next growth."""
 MOST_WHOLES = 2
@@ -67,6 +70,8 @@ class Followers:
             monotonic: Returns seconds, to measure how long a session has not grown.
         """
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._grew: dict[Key, float] = {}
+        """When sessions that are not kept grew last, at the same time as many others."""
         self._wholes: dict[Key, int] = {}
         self._monotonic = monotonic
 
@@ -77,10 +82,11 @@ class Followers:
     def reading(
         self, jobs: list[Job], settings: Settings, database: Database
     ) -> Iterator[tuple[Job, ReadUnit]]:
-        """Yield the jobs' readings; many jobs at once do not count as growing sessions.
+        """Yield the jobs' readings.
 
-        Long sessions continue from their state in the library, and are kept in memory only
-        if that is impossible.
+        Of many jobs at once, as after a pause, only those that grew before count as growing
+        sessions. Long sessions continue from their state in the library, and are kept in memory
+        only if that is impossible.
 
         Args:
             jobs: The units.
@@ -90,13 +96,23 @@ class Followers:
         many = len(jobs) > BULK_UNITS
         for job in jobs:
             key = _key(job)
-            if many or (is_long(job) and self._wholes.get(key, 0) < MOST_WHOLES):
+            is_growing = not many or key in self._kept or self._grows_again(key, job)
+            if not is_growing or (is_long(job) and self._wholes.get(key, 0) < MOST_WHOLES):
                 self._kept.pop(key, None)
                 for result in read_in_steps(job, settings.keep_originals, database):
                     yield job, result
                     self._count_wholes(key, result)
             else:
                 yield job, self._read(job, settings)
+
+    def _grows_again(self, key: Key, job: Job) -> bool:
+        """Return whether a session grows that did so before, and remember it where it grows."""
+        if job.stored is None or not has_moved_files(job):
+            return False
+        grew = self._grew.pop(key, None) is not None
+        if not grew:
+            self._grew[key] = self._monotonic()
+        return grew
 
     def _count_wholes(self, key: Key, result: ReadUnit) -> None:
         """Count how many times in a row a long unit had to be read whole."""
@@ -112,6 +128,7 @@ class Followers:
         for key in [key for key, kept in self._kept.items() if now - kept.used > IDLE_S]:
             del self._kept[key]
             self._wholes.pop(key, None)
+        self._grew = {key: at for key, at in self._grew.items() if now - at <= IDLE_S}
 
     def _read(self, job: Job, settings: Settings) -> ReadUnit:
         source, key = job.source, _key(job)
@@ -134,11 +151,14 @@ class Followers:
         return result
 
     def _make_room(self) -> None:
-        while len(self._kept) > 1 and (
-            len(self._kept) > MOST_FOLLOWERS
-            or sum(kept.size for kept in self._kept.values()) > MOST_BYTES
-        ):
-            self._kept.popitem(last=False)
+        size = sum(kept.size for kept in self._kept.values())
+        while len(self._kept) > 1 and not _fits(len(self._kept), size):
+            size -= self._kept.popitem(last=False)[1].size
+
+
+def _fits(count: int, size: int) -> bool:
+    """Return whether so many sessions may be kept, of so many source bytes."""
+    return size <= FEW_BYTES if count <= FEW else count <= MANY and size <= MANY_BYTES
 
 
 def _key(job: Job) -> Key:

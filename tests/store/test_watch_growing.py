@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from store.engine.database import Database, open_database
+from store.sources.base.protocol import Follower, Unit
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import watch_readers
 from store.sync.engine import Sync
-from store.sync.settings import Settings
+from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.watch_readers import Followers
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
@@ -304,7 +305,8 @@ def test_few_sessions_are_kept_and_none_for_long(
 ) -> None:
     now = [0.0]
     follow.followers = Followers(lambda: now[0])
-    monkeypatch.setattr(watch_readers, "MOST_FOLLOWERS", 2)
+    monkeypatch.setattr(watch_readers, "FEW", 1)
+    monkeypatch.setattr(watch_readers, "MANY", 2)
     for name in ("one", "two", "three"):
         follow.append(f"p/{name}.jsonl", ROW)
         follow.sync()
@@ -315,6 +317,28 @@ def test_few_sessions_are_kept_and_none_for_long(
     now[0] += 1
     follow.followers.drop_idle()
     assert len(follow.followers) == 1
+    assert follow.rows == follow.at_once()
+
+
+class WholeReadings(ClaudeCodeSource):
+    """Counts how many times a unit is read from its beginning."""
+
+    count = 0
+
+    def follower(self, root: Path, unit: Unit) -> Follower:
+        self.count += 1
+        return super().follower(root, unit)
+
+
+def test_sessions_that_grow_at_the_same_time_are_read_by_their_ends(follow: Follow) -> None:
+    source, sessions = WholeReadings(), 2 * BULK_UNITS
+    follow.target = Target(source, follow.root)
+    for number in range(6):
+        for session in range(sessions):
+            follow.append(f"p/{session}.jsonl", ROW.replace(b'"u"', b'"%d"' % number))
+        follow.sync()
+    assert source.count == 3 * sessions  # New, grown once, and from then on kept.
+    assert len(follow.followers) == sessions
     assert follow.rows == follow.at_once()
 
 
