@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import resource
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +52,36 @@ settings.load_profile("backscroll")
 def pytest_xdist_auto_num_workers() -> int:
     """Return one more than there are cores, as many tests wait for processes."""
     return 1 + (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collect without garbage collections, of which each would look at all tests so far."""
+    gc.disable()
+    try:
+        _import_from_own_place(session.config)
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def _import_from_own_place(config: pytest.Config) -> None:
+    """Import the modules of a whole run, each process from another one on.
+
+    Of a fresh checkout each module is compiled, with asserts that explain themselves. Processes
+    that all began with the first module would all compile the same at the same time.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    here = Path(__file__).parent
+    if workers == 1 or [config.rootpath / each for each in config.args] != [here]:
+        return
+    modules = sorted(here.rglob("test_*.py"))
+    begin = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")) * len(modules) // workers
+    for path in modules[begin:] + modules[:begin]:
+        name = ".".join(path.relative_to(here.parent).with_suffix("").parts)
+        # One that fails is reported when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            import_module(name)
 
 
 def pytest_collection_finish() -> None:

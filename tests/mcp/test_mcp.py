@@ -1,6 +1,7 @@
 """The tools for coding agents, asked by the SDK's own client.
 
 The server is in this process where only its answers are tested; some tests start it as agents do.
+The SDK is imported where it is used: it takes a second, in each process that collects the tests.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters, stdio_client
 
 from store.demo import make_demo
 from store.engine.database import open_database
 from tui.mcp.library import Library
-from tui.mcp.server import make_server
+
+if TYPE_CHECKING:
+    from mcp import Client, StdioServerParameters
 
 KEY, PASSWORD = "ghp_" + "a1B2" * 9, "h7unter" + "2secret"
 SESSION, OTHER = "ses_" + "0" * 25 + "1", "ses_" + "0" * 25 + "2"
@@ -82,15 +84,23 @@ def store(filled: Path, tmp_path: Path) -> Path:
 
 def talking(store: Path) -> Client:
     """Return a client of a server in this process; they speak as through pipes."""
+    from mcp import Client
+
+    from tui.mcp.server import make_server
+
     return Client(make_server(Library(store)), mode="legacy")
 
 
 def started(store: Path) -> Client:
     """Return a client of a server that is started as agents do."""
+    from mcp import Client, stdio_client
+
     return Client(stdio_client(served("--store", str(store))))
 
 
 def served(*arguments: str) -> StdioServerParameters:
+    from mcp import StdioServerParameters
+
     return StdioServerParameters(
         command=sys.executable, args=["-m", "backscroll", "mcp", *arguments], env=dict(os.environ))
 

@@ -17,8 +17,6 @@ from store.events.log import switch_on
 from store.events.rebuilding import differing
 from tests.store.making import contract
 
-agents: Any = import_module("agents")
-responses: Any = import_module("openai.types.responses")
 PROMPT = {"role": "user", "content": "What is the weather?"}
 ANSWER: list[dict[str, Any]] = [
     {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "Look it up"}]},
@@ -29,6 +27,12 @@ ANSWER: list[dict[str, Any]] = [
     {"type": "message", "id": "m", "role": "assistant", "status": "completed",
      "content": [{"type": "output_text", "text": "Rain and sun.", "annotations": []}]},
 ]  # fmt: skip
+
+
+@pytest.fixture
+def agents() -> Any:
+    """The package, which takes longer to import than all others."""
+    return import_module("agents")
 
 
 @pytest.fixture(params=["own", "contract", "own with a log"])
@@ -44,7 +48,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         assert database.connection.execute("SELECT count(*) > 9 FROM events").fetchone() == (1,)
 
 
-async def test_items_come_back_as_they_were_added(path: Path) -> None:
+async def test_items_come_back_as_they_were_added(path: Path, agents: Any) -> None:
     async with Store.open(path, create=True) as store:
         session: Any = BackscrollSession("chat 1", store, model="openai/gpt-5")
         assert isinstance(session, agents.Session)
@@ -97,25 +101,29 @@ async def test_a_cleared_session_can_be_brought_back(path: Path) -> None:
         assert await session.get_items() == [PROMPT, *ANSWER, PROMPT]
 
 
-class Scripted(agents.Model):  # type: ignore[misc]
-    """Calls a tool first, then answers."""
+def scripted(agents: Any) -> Any:
+    """Return a model that calls a tool first, then answers."""
+    responses: Any = import_module("openai.types.responses")
 
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
+    class Scripted(agents.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
 
-    async def get_response(self, *_: Any, input: Any, **__: Any) -> Any:
-        self.seen.append(input)
-        if len(self.seen) == 1:
-            output = responses.ResponseFunctionToolCall(
-                call_id="c", name="shout", arguments='{"text":"hi"}', type="function_call")
-        else:
-            text = responses.ResponseOutputText(text="HI!", type="output_text", annotations=[])
-            output = responses.ResponseOutputMessage(
-                id="m", role="assistant", status="completed", type="message", content=[text])
-        return agents.ModelResponse(output=[output], usage=agents.Usage(), response_id=None)
+        async def get_response(self, *_: Any, input: Any, **__: Any) -> Any:
+            self.seen.append(input)
+            if len(self.seen) == 1:
+                output = responses.ResponseFunctionToolCall(
+                    call_id="c", name="shout", arguments='{"text":"hi"}', type="function_call")
+            else:
+                text = responses.ResponseOutputText(text="HI!", type="output_text", annotations=[])
+                output = responses.ResponseOutputMessage(
+                    id="m", role="assistant", status="completed", type="message", content=[text])
+            return agents.ModelResponse(output=[output], usage=agents.Usage(), response_id=None)
 
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
+
+    return Scripted()
 
 
 def shout(text: str) -> str:
@@ -123,9 +131,11 @@ def shout(text: str) -> str:
     return text.upper()
 
 
-async def test_a_run_of_an_agent_goes_on_from_what_is_stored(tmp_path: Path) -> None:
+async def test_a_run_of_an_agent_goes_on_from_what_is_stored(
+    tmp_path: Path, agents: Any
+) -> None:
     agents.set_tracing_disabled(True)
-    model = Scripted()
+    model = scripted(agents)
     agent = agents.Agent(name="A", model=model, tools=[agents.function_tool(shout)])
     async with Store.open(tmp_path / "s.db", create=True) as store:
         session = BackscrollSession("chat", store)
