@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from store.engine.database import Database
+from store.engine.database import Database, open_database
 from store.engine.opening import open_target
-from tests.store.engines import new_server_store
+from tests.sources.postgres_server import Server
+from tests.store.engines import ServerStores, fill
+from tests.store.making import own
 from tests.store.talks import Talk, make_store
 
 
@@ -18,50 +21,95 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
 
 
-QUICK_ON_A_SERVER = frozenset(("test_archive", "test_rewind", "test_undo"))
+QUICK_ON_A_SERVER = frozenset((
+    "test_archive", "test_rewind", "test_undo",
+))  # fmt: skip
 """Modules whose tests run on a server each time; those of others are among the long ones."""
-NOT_YET_ON_A_SERVER: frozenset[str] = frozenset()
-"""Modules about what does not work on a server yet."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests about files out on a server, and most others to the long ones."""
-    left_out = []
+    left_out = set()
     for item in filter(_is_on_server, items):
-        module = item.path.stem
-        if item.get_closest_marker("file") or module in NOT_YET_ON_A_SERVER:
-            left_out.append(item)
-        elif module not in QUICK_ON_A_SERVER:
+        if item.get_closest_marker("file"):
+            left_out.add(item)
+        elif item.path.stem not in QUICK_ON_A_SERVER:
             item.add_marker(pytest.mark.long)
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 
 
 def _is_on_server(item: pytest.Item) -> bool:
     of = getattr(item, "callspec", None)
-    return of is not None and "server" in (
-        of.params.get("talk"), of.params.get("own_talk"), of.params.get("db"))
+    return of is not None and "server" in map(of.params.get, ("engine", "talk", "own_talk"))
+
+
+@pytest.fixture(scope="session")
+def server_stores(postgres: Server) -> Iterator[ServerStores]:
+    """Empty stores on a server of this process of tests."""
+    with contextlib.closing(ServerStores(postgres)) as stores:
+        yield stores
+
+
+@pytest.fixture(params=["file", "server"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Where the stores of a test are: in files, or on a server."""
+    return str(request.param)
+
+
+@pytest.fixture
+def target(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """What names an empty library: the path of a file, or the URL of a store on a server."""
+    if engine == "file":
+        yield str(own(tmp_path / "library.db"))
+        return
+    with request.getfixturevalue("server_stores").lent() as url:
+        yield url
+
+
+@pytest.fixture
+def db(target: str) -> Iterator[Database]:
+    """An empty library, open for writing."""
+    with contextlib.closing(open_target(target, write=True)) as database:
+        yield database
+
+
+@pytest.fixture
+def opened(engine: str, request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Database]]:
+    """A function that opens a library file for reading, or a copy of it on a server."""
+    with contextlib.ExitStack() as stack:
+
+        def open_one(path: Path) -> Database:
+            found = stack.enter_context(contextlib.closing(open_database(path, write=False)))
+            if engine == "file":
+                return found
+            url = stack.enter_context(request.getfixturevalue("server_stores").lent())
+            with contextlib.closing(open_target(url, write=True)) as copy:
+                fill(copy, found)
+            return stack.enter_context(contextlib.closing(open_target(url)))
+
+        yield open_one
 
 
 @pytest.fixture(params=["own", "contract", "grida", "server"])
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     """A store of each form, and one of our own form on a server."""
-    db = _made(request, tmp_path)
-    yield Talk(db)
-    db.close()
+    yield from _talk(request, tmp_path)
 
 
 @pytest.fixture(params=["own", "server"])
 def own_talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     """A store of our own form, in a file and on a server."""
-    db = _made(request, tmp_path)
-    yield Talk(db)
-    db.close()
+    yield from _talk(request, tmp_path)
 
 
-def _made(request: pytest.FixtureRequest, folder: Path) -> Database:
+def _talk(request: pytest.FixtureRequest, folder: Path) -> Iterator[Talk]:
     if request.param != "server":
-        return make_store(folder / "store.db", request.param)
-    return open_target(new_server_store(request.getfixturevalue("postgres")), write=True)
+        with contextlib.closing(make_store(folder / "store.db", request.param)) as db:
+            yield Talk(db)
+        return
+    with (request.getfixturevalue("server_stores").lent() as url,
+          contextlib.closing(open_target(url, write=True)) as db):
+        yield Talk(db)
