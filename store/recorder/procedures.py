@@ -58,5 +58,6 @@ def drive(db: Database, procedure: Procedure[T]) -> T:
 
 def _run(db: Database, operation: Operation) -> Any:
     if db.server is not None and db.moved():
-        db.connection = open_database(db.path).connection
+        lost, db.connection = db.connection, open_database(db.path).connection
+        lost.close()
     return in_transaction(db, operation.work) if operation.writes else operation.work(db)
