@@ -111,16 +111,24 @@ def recognised(path: Path, sources: Iterable[Source]) -> tuple[Source, Path] | N
     Raises:
         StoreError: It may not be looked at.
     """
+    denied: OSError | None = None
     try:
         if not path.exists():
             return None
         if path.is_dir():
             os.scandir(path).close()
-        for each in sources:
-            root = each.recognise(path)
-            if root is not None:
-                return each, Path(root)
     except OSError as error:
-        way_out = "; check its permissions" if isinstance(error, PermissionError) else ""
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}{way_out}") from error
+        denied, sources = error, ()
+    for each in sources:
+        try:
+            root = each.recognise(path)
+        except OSError as error:
+            denied = denied or error  # Another source may not look there.
+            continue
+        if root is not None:
+            return each, Path(root)
+    if denied is not None:
+        way_out = "; check its permissions" if isinstance(denied, PermissionError) else ""
+        why = f"{denied.strerror or denied}{way_out}"
+        raise StoreError(f"{denied.filename or path} cannot be read: {why}") from denied
     return None

@@ -68,9 +68,11 @@ def broken_folders(root: str, holders: Collection[str], beside: Iterable[str]) -
 def why_unreadable(path: str | os.PathLike[str]) -> str | None:
     """Return why an existing file or folder cannot be read, or None."""
     try:
+        wanted = os.R_OK
         if stat.S_ISDIR(os.stat(path).st_mode):
             os.scandir(path).close()
-        elif not os.access(path, os.R_OK):
+            wanted |= os.X_OK
+        if not os.access(path, wanted):
             return f"cannot be read: {os.strerror(errno.EACCES)}"
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):

@@ -308,11 +308,8 @@ class Sync:
         beside = depending.with_moved_files(self.database, source.kind, root)
         jobs, keys = [], set()
         listed = self._listed[target] = {}
-        reason = why_unreadable(root)
-        if reason is not None:
-            found.append(Problem(str(root), 0, reason))
         try:
-            for unit in () if found else units_of(source, root, found):
+            for unit in units_of(source, root, found):
                 key = units.key_of(unit)
                 keys.add(key)
                 listed[key] = unit

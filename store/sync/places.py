@@ -150,7 +150,7 @@ def _synced(database: Database | None) -> list[tuple[str, str]]:
 def _count(database: Database | None, source: Source, root: Root, place: Place) -> None:
     noticed: list[Problem] = []
     place.reason = why_unreadable(root)
-    if place.found and place.reason is None and (place.enabled or isinstance(root, Path)):
+    if place.found and (place.enabled or isinstance(root, Path)):
         for unit in units_of(source, root, noticed):
             place.files += 1
             place.size_bytes += unit.size

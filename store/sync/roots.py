@@ -1,4 +1,9 @@
-"""Access to a source's root, whether it is a file, a folder or a database server."""
+"""Access to a source's root, whether it is a file, a folder or a database server.
+
+What may not be read is answered for here: it is a problem of a listing, and no error of those who
+ask for units or for what to watch. Up to Python 3.13 the path's own questions, such as ``is_dir``,
+raise then.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ from store.sources.base.protocol import (
     Source,
     Unit,
 )
+from store.sources.registry import recognised
 from store.sync import broken_folders
 from store.sync.aliases import each_once
 from store.system.paths import resolved
@@ -51,9 +57,13 @@ def default_roots(source: Source, environment: Mapping[str, str], home: Path) ->
 def configured_root(source: Source, name: str) -> Root:
     """Return the root for a path or URL from the configuration."""
     root = as_root(name)
-    if isinstance(root, ServerUrl) or why_unreadable(root) is not None:
+    if isinstance(root, ServerUrl):
         return root
-    return source.recognise(root) or root
+    try:
+        found = recognised(root, [source])
+    except StoreError:
+        return root  # Its listing says why it cannot be read.
+    return found[1] if found is not None else root
 
 
 def may_be_there(root: Root) -> bool:
@@ -67,7 +77,7 @@ def why_unreadable(root: Root) -> str | None:
 
 
 def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Unit]:
-    """Yield a root's units, each file once.
+    """Yield a root's units, each file once; none where it cannot be read.
 
     Args:
         source: The source.
@@ -79,9 +89,49 @@ def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Un
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).units_on(root, problems)
-    if isinstance(source, FolderedSource):
-        problems += filter(None, (_broken(root / name) for name in source.folders))
-    return _with_broken(each_once(source, source.units(root, problems)), root, problems)
+    reason = why_unreadable(root)
+    if reason is not None:
+        problems.append(Problem(str(root), 0, reason))
+        return iter(())
+    return _listed(source, root, problems)
+
+
+def _listed(source: Source, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+    """Yield the units of a root of files, each file once; then name what is broken beside them."""
+    try:
+        if isinstance(source, FolderedSource):
+            problems += filter(None, (_broken(root / name) for name in source.folders))
+        yield from _with_broken(each_once(source, source.units(root, problems)), root, problems)
+    except PermissionError as error:
+        reason = f"cannot be read: {error.strerror}"
+        problems.append(Problem(str(error.filename or root), 0, reason))
+
+
+def units_at(source: Source, root: Root, paths: Iterable[str]) -> list[Unit] | None:
+    """Return the units that some changed paths are of; None where all must be listed.
+
+    Args:
+        source: The source.
+        root: Its root.
+        paths: The paths, at or below the root.
+    """
+    if not isinstance(source, FollowedSource) or isinstance(root, ServerUrl):
+        return None
+    try:
+        found = source.units_at(root, paths)
+        return None if found is None else list(each_once(source, found))
+    except PermissionError:
+        return None  # A listing says what may not be read.
+
+
+def watched_paths(source: Source, root: Root) -> list[Path]:
+    """Return the absolute paths whose changes concern a root; none for a server."""
+    if isinstance(root, ServerUrl):
+        return []
+    try:
+        return [path.absolute() for path in source.watch_paths(root)]
+    except PermissionError:
+        return [root.absolute()]  # What is below it is seen once that may be read.
 
 
 IN_PLACE_OF_A_FOLDER = "is a file, where a folder of sessions belongs"

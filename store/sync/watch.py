@@ -20,12 +20,12 @@ from store.config import PollFiles
 from store.engine.database import Database
 from store.engine.server_url import ServerUrl
 from store.errors import StoreError
-from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
+from store.sources.base.protocol import ActivitySource, Problem, Unit
 from store.sync import depending, problems, units
-from store.sync.aliases import each_once
 from store.sync.engine import Sync, each_target_once
 from store.sync.locking import watcher_lock
 from store.sync.progress import Progress
+from store.sync.roots import units_at, watched_paths
 from store.sync.server_places import is_settled
 from store.sync.settings import Settings
 from store.sync.targets import Target
@@ -235,10 +235,7 @@ class Watch:
 
     def _bring_in(self, target: Target, paths: set[str]) -> None:
         source, root = target.source, target.root
-        found: list[Unit] | None = None
-        if isinstance(source, FollowedSource) and isinstance(root, Path):
-            listed = source.units_at(root, paths)
-            found = None if listed is None else list(each_once(source, listed))
+        found = units_at(source, root, paths)
         beside = depending.read_with(self.database, source.kind, root, paths)
         went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
         if found is None or went or not beside <= {units.key_of(unit) for unit in found}:
@@ -352,25 +349,17 @@ class Watch:
 
 def folders_of(targets: Iterable[Target]) -> list[Path]:
     """Return the folders to watch, each once, absolute."""
-    return list(dict.fromkeys(path for target in targets for path in _folders(target)))
-
-
-def _folders(target: Target) -> list[Path]:
-    if isinstance(target.root, ServerUrl):
-        return []
-    try:
-        return [path.absolute() for path in target.source.watch_paths(target.root)]
-    except PermissionError:
-        # The sync reports what may not be read; below the root, this is seen when it may.
-        return [target.root.absolute()]
+    return list(dict.fromkeys(
+        path for target in targets for path in watched_paths(target.source, target.root)
+    ))  # fmt: skip
 
 
 def _is_polled(target: Target, events: Events) -> bool:
-    return any(path in events.polled for path in _folders(target))
+    return any(path in events.polled for path in watched_paths(target.source, target.root))
 
 
 def _below(target: Target, paths: set[str]) -> set[str]:
-    tops = [f"{folder}{os.sep}" for folder in _folders(target)]
+    tops = [f"{folder}{os.sep}" for folder in watched_paths(target.source, target.root)]
     return {path for path in paths if any((path + os.sep).startswith(top) for top in tops)}
 
 

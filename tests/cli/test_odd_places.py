@@ -182,9 +182,8 @@ WATCHED = """
 import sys
 from pathlib import Path
 from store.sources.registry import source
-from store.sync.targets import Target
-from store.sync.watch import folders_of
-print(*folders_of([Target(source("opencode"), Path(sys.argv[1]))]))
+from store.sync.roots import watched_paths
+print(*watched_paths(source("opencode"), Path(sys.argv[1])))
 """
 
 
@@ -198,7 +197,12 @@ def test_a_store_with_a_denied_folder_is_watched_from_its_root(home: Path, denie
     (root / denied).chmod(0o755)
 
 
+@NEEDS_SETPRIV
+def test_a_denied_root_of_any_source_is_a_problem_and_no_error(tmp_path: Path) -> None:
+    assert without_rights("-m", "tests.sources.denied", str(tmp_path), "roots") == ""
+
+
 @pytest.mark.long
 @NEEDS_SETPRIV
 def test_no_folder_of_any_source_is_denied_in_silence(tmp_path: Path) -> None:
-    assert without_rights("-m", "tests.sources.denied", str(tmp_path)) == ""
+    assert without_rights("-m", "tests.sources.denied", str(tmp_path), "all") == ""

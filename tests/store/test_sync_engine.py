@@ -172,7 +172,7 @@ def test_a_root_that_cannot_be_listed_is_a_problem(database: Database, root: Pat
 
     run(database, root, Broken())
     assert [one.reason for one in problems(database, kind="fake")] == [
-        "cannot be listed: [Errno 13] Permission denied"
+        "cannot be read: Permission denied"
     ]
     run(database, root)
     assert problems(database) == []
