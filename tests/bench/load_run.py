@@ -2,25 +2,31 @@
 
     python -m tests.bench.load_run [--seconds 60] [--recorders 8] [--rate 200]
 
-Each recorder is a process that is fed chunks at a steady rate; two more read all the time what a
-browser reads, and two browsers run on terminals. At the end every chunk that was acknowledged must
-be in the store, and no read may have taken more than 50 ms. The exit code is 1 where something is
-lost.
+Each recorder is a process that is fed chunks at a steady rate. ``backscroll sync --watch`` brings
+a tree of session files, some of which grow by a line all the time. Two processes read what a
+browser reads, and two browsers run on terminals. At the end every chunk that was acknowledged and
+every line must be in the store, and no read may have taken more than 50 ms. The exit code is 1
+where something is lost.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from store.engine.database import Database
 from store.engine.opening import open_target
@@ -31,13 +37,15 @@ from tests.bench import claude_corpus
 from tests.bench.app import STARTED
 from tests.bench.record_stream import Chunk, chunks
 from tests.bench.report import p95, processor_ms
+from tests.bench.scale_bench import children, last_row
 from tests.bench.server_bench import filled
 from tests.bench.terminal import Terminal, clean_environment
 
 SESSIONS = 1_000
-FILES, ROWS = 60, 100
-"""Of the tree that the sync reads, again and again into the same sessions."""
+FILES, ROWS, GROWING, LINES_A_S = 60, 100, 8, 8
+"""Of the tree that the sync brings: its files, those that grow, and lines a second of them all."""
 _TICK_S = 0.02
+READS = ("list", "rows", "open")
 READ = ("", ", on a processor", ", waiting for something else")
 """Of each read by the process and its backend: all, what it worked, what no processor explains."""
 
@@ -77,7 +85,7 @@ async def record(url: str, seed: int, rate: int, seconds: float) -> dict[str, An
 
 async def read(url: str, seconds: float) -> dict[str, Any]:
     """Read what a browser reads; return for each read the milliseconds that ``READ`` names."""
-    spent = dict[str, list[tuple[float, float, float]]](list=[], rows=[], open=[])
+    spent: dict[str, list[tuple[float, float, float]]] = {name: [] for name in READS}
     query = listing.ListQuery()
 
     def newest(db: Database) -> list[str]:
@@ -110,18 +118,6 @@ async def read(url: str, seconds: float) -> dict[str, Any]:
     return spent
 
 
-def sync(url: str, tree: str, seconds: float) -> dict[str, Any]:
-    """Sync a tree whose files grow, until the time is over; return how often."""
-    done, until = 0, time.monotonic() + seconds
-    while time.monotonic() < until or not done:
-        subprocess.run([sys.executable, "-m", "tui", "sync", "--store", url, tree], check=True,
-                       stdout=subprocess.DEVNULL)  # fmt: skip
-        done += 1
-        for file in Path(tree).rglob("*.jsonl"):
-            os.utime(file)
-    return {"syncs": done}
-
-
 def lost(url: str, told: list[dict[str, Any]], rate: int, seconds: float) -> list[str]:
     """Return what is not in the store though it was acknowledged.
 
@@ -145,18 +141,91 @@ def lost(url: str, told: list[dict[str, Any]], rate: int, seconds: float) -> lis
     return found
 
 
-def brought_by_sync(url: str) -> int:
-    """Return how many sessions that were read from files are on the server.
+def left_out(url: str, files: Sequence[Path]) -> list[str]:
+    """Return which files' sessions lack messages on the server.
 
     Args:
         url: The store.
+        files: Of Claude Code; each row with a text of its own is part of a message.
     """
-    db = open_target(url)
-    (count,) = db.connection.execute(
-        f"SELECT count(*) FROM chat_sessions s WHERE {db.form.source_kind('s')} IS NOT NULL"
-    ).fetchone()
+    db, found = open_target(url), list[str]()
+    for file in files:
+        written = file.read_bytes().count(b'"text":"One more line')
+        (count,) = db.connection.execute(
+            "SELECT count(*) FROM chat_parts p JOIN chat_sessions s ON s.id = p.session_id"
+            f" WHERE {db.form.source_id('s')} = ? AND CAST(p.data_json AS text) LIKE ?",
+            (file.stem, '%"One more line%')).fetchone()
+        if count != written:
+            found.append(f"{file.stem}: {count} of {written} lines")
     db.close()
-    return int(count)
+    return found
+
+
+class _Growing(threading.Thread):
+    """Appends lines to session files until it is told to stop."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        super().__init__(daemon=True)
+        self._files, self._ended, self.lines = files, threading.Event(), 0
+
+    def run(self) -> None:
+        last = {file: last_row(file) for file in self._files}
+        while not self._ended.wait(1 / LINES_A_S):
+            file = self._files[self.lines % len(self._files)]
+            line = claude_corpus.next_line(last[file], self.lines)
+            last[file] = line.rstrip(b"\n")
+            with file.open("ab") as out:
+                out.write(line)
+            self.lines += 1
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def _cpu_s(*processes: int) -> float:
+    """Return what processes have spent, with those that they started; ended ones too."""
+    ticks = 0
+    for one in processes:
+        for each in (one, *children(one)):
+            with contextlib.suppress(OSError):  # It has ended meanwhile.
+                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+                # Of the process, and of children that it has waited for.
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _server_of(url: str) -> int:
+    """Return the process whose children are the server's."""
+    db = open_target(url)
+    (backend,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
+    db.close()
+    return int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+@contextlib.contextmanager
+def _browsing(url: str, count: int, environment: Mapping[str, str]) -> Iterator[list[Terminal]]:
+    """Run browsers on terminals that take what comes."""
+    ended = threading.Event()
+    shown = [Terminal([sys.executable, "-c", STARTED, "--store", url], environment)
+             for _ in range(count)]
+
+    def take(terminal: Terminal) -> None:
+        while not ended.is_set():
+            terminal.pump(0.1)
+            terminal.log.clear()
+
+    threads = [threading.Thread(target=take, args=(each,)) for each in shown]
+    for thread in threads:
+        thread.start()
+    try:
+        yield shown
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        for each in shown:
+            each.close()
 
 
 def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
@@ -168,34 +237,46 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
         seconds: How long.
         browsers: How many.
     """
-    with tempfile.TemporaryDirectory() as home, filled(SESSIONS) as url:
-        os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = home
+    with (tempfile.TemporaryDirectory() as home, clean_environment() as environment,
+          patch.dict(os.environ, XDG_DATA_HOME=home), filled(SESSIONS) as url):
         tree = Path(home) / "tree"
         tree.mkdir()
         claude_corpus.make(tree, FILES, ROWS)
-        with clean_environment() as environment:
-            shown = [Terminal([sys.executable, "-c", STARTED, "--store", url], environment)
-                     for _ in range(browsers)]
-            jobs = [_job("record", url, str(seed), str(rate), str(seconds))
+        files = sorted(tree.rglob("*.jsonl"))
+        syncing = [sys.executable, "-m", "tui", "sync", "--store", url, str(tree)]
+        growing = _Growing(files[:GROWING])
+        server = _server_of(url)
+        before = _cpu_s(server)
+        with _browsing(url, browsers, environment) as shown:
+            jobs = [_job(environment, "record", url, str(seed), str(rate), str(seconds))
                     for seed in range(1, recorders + 1)]
-            readers = [_job("read", url, str(seconds)) for _ in range(2)]
-            syncing = _job("sync", url, str(tree), str(seconds))
+            readers = [_job(environment, "read", url, str(seconds)) for _ in range(2)]
+            watcher = subprocess.Popen([*syncing, "--watch"], env=environment,
+                                       stdout=subprocess.DEVNULL)  # fmt: skip
+            growing.start()
             told = [_answer(job) for job in jobs]
             read_s = [_answer(job) for job in readers]
-            synced = _answer(syncing)
+            growing.end()
+            spent = {
+                "recorders": sum(each["cpu_s"] for each in told),
+                "readers": sum(each["cpu_s"] for each in read_s),
+                "browsers": _cpu_s(*(each.process.pid for each in shown)),
+                "sync": _cpu_s(watcher.pid), "server": _cpu_s(server) - before,
+            }  # fmt: skip
+            watcher.send_signal(signal.SIGINT)
+            watcher.wait()
             alive = sum(each.process.poll() is None for each in shown)
-            for each in shown:
-                each.process.kill()
-                each.process.wait()
-        gone = lost(url, told, rate, seconds)
-        brought = brought_by_sync(url)
+        subprocess.run(syncing, check=True, env=environment, stdout=subprocess.DEVNULL)
+        gone = [*lost(url, told, rate, seconds), *left_out(url, files)]
     print(f"{recorders} recorders, {rate} chunks a second, {seconds:g} s; load {os.getloadavg()}")
     print(f"fed: {sum(one['fed'] for one in told):,} chunks; lost: {gone or 'nothing'}; last flush"
           f" {max(one['flush_s'] for one in told) * 1_000:.0f} ms;"
           f" latest feed {max(one['late_s'] for one in told) * 1_000:.0f} ms behind its time")
-    print(f"syncs: {synced['syncs']}, with {brought} sessions on the server of {FILES} files;"
+    print(f"brought by the sync: {FILES} files, and {growing.lines} lines that came meanwhile;"
           f" browsers alive: {alive} of {browsers}")
-    for name in read_s[0]:
+    print("CPU, s: " + ", ".join(f"{kind} {one:.1f}" for kind, one in spent.items())
+          + f"; all {sum(spent.values()):.1f}")  # fmt: skip
+    for name in READS:
         for place, words in enumerate(READ):
             values = [each[place] for one in read_s for each in one[name]]
             print(f"read {name}{words}: {len(values)} times, median"
@@ -204,9 +285,9 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
     return 1 if gone else 0
 
 
-def _job(*arguments: str) -> subprocess.Popen[str]:
+def _job(environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "tests.bench.load_run", "--job", *arguments],
-                            stdout=subprocess.PIPE, text=True)  # fmt: skip
+                            env=environment, stdout=subprocess.PIPE, text=True)  # fmt: skip
 
 
 def _answer(job: subprocess.Popen[str]) -> Any:
@@ -218,10 +299,10 @@ def _answer(job: subprocess.Popen[str]) -> Any:
 
 def _work(kind: str, url: str, *rest: str) -> dict[str, Any]:
     if kind == "record":
-        return asyncio.run(record(url, int(rest[0]), int(rest[1]), float(rest[2])))
-    if kind == "read":
-        return asyncio.run(read(url, float(rest[0])))
-    return sync(url, rest[0], float(rest[1]))
+        found = asyncio.run(record(url, int(rest[0]), int(rest[1]), float(rest[2])))
+    else:
+        found = asyncio.run(read(url, float(rest[0])))
+    return found | {"cpu_s": time.process_time()}
 
 
 def main() -> int:

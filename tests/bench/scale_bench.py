@@ -304,7 +304,7 @@ def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
         with Terminal([sys.executable, "-c", _START], environment) as terminal:
             terminal.until(f"{count:,} sessions".encode())
             terminal.quiet(1.0)
-            last = [_last_row(path) for path in files]
+            last = [last_row(path) for path in files]
             pids = [terminal.process.pid, *children(terminal.process.pid)]
             before, size = [cpu_seconds(pid) for pid in pids], 0
             started = time.perf_counter()
@@ -327,7 +327,7 @@ def _grow(count: int, rate: int, seconds: int, spent: _Spent) -> float:
     return size / took / 1_000
 
 
-def _last_row(path: Path) -> bytes:
+def last_row(path: Path) -> bytes:
     """Return the last line of a session's file that is a row of the conversation."""
     lines = path.read_bytes().splitlines()
     return next(line for line in reversed(lines) if b'"parentUuid"' in line)
