@@ -95,17 +95,18 @@ def since(db: Database, seq: int) -> tuple[int, Moved]:
 def _since_on_server(db: Database, seq: int) -> tuple[int, Moved]:
     """Return the same on a server; a change may be returned twice, and none is left out."""
     rows = db.connection.execute(
-        f"SELECT now.oldest, c.session_id, c.message_id FROM (SELECT {_OLDEST} AS oldest) now"
+        "SELECT now.oldest, now.kept, now.written, c.session_id, c.message_id FROM"
+        f" (SELECT {_OLDEST} AS oldest, (SELECT max(seq) - min(seq) FROM changes) AS kept,"
+        " CAST(CAST((SELECT written_by FROM changes ORDER BY written_by LIMIT 1) AS text)"
+        " AS bigint) AS written) now"
         " LEFT JOIN (SELECT DISTINCT session_id, message_id FROM changes"
         " WHERE written_by >= CAST(CAST($1 AS text) AS xid8)) c ON TRUE", {"1": seq},
     ).fetchall()
     moved = Moved()
-    for _, session_id, message_id in rows:
+    for *_, session_id, message_id in rows:
         if session_id is not None:
             moved.add(session_id, message_id)
-    first, last, written = db.connection.execute(
-        "SELECT min(seq), max(seq), min(CAST(CAST(written_by AS text) AS bigint)) FROM changes"
-    ).fetchone()
+    oldest, kept, written = rows[0][:3]
     # What was trimmed may have been written since.
-    moved.vague = last is not None and last - first > _NEVER_TRIMMED and written > seq
-    return int(rows[0][0]), moved
+    moved.vague = kept is not None and kept > _NEVER_TRIMMED and written > seq
+    return int(oldest), moved
