@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from store.engine.database import Database
-from store.text.stored_json import array_of
 
 Beginning = tuple[str, bool]
 """The id of a message, and whether it begins a turn."""
@@ -67,21 +68,28 @@ def beginning_page(
     return [(row[0], bool(row[1])) for row in rows], (rows[-1][2], rows[-1][0]) if more else None
 
 
-def beginnings(db: Database, session_id: str, message_ids: Collection[str]) -> list[Beginning]:
-    """Return those of some messages that a session has, each with whether it begins a turn.
+def beginnings(
+    db: Database, asked: Mapping[str, Collection[str]]
+) -> dict[str, list[Beginning]]:
+    """Return by session those messages that it has, each with whether it begins a turn.
 
     Args:
         db: The store.
-        session_id: The session.
-        message_ids: Ids of messages, also of other sessions.
+        asked: Ids of messages by session; also of messages that it does not have.
     """
-    rows = db.connection.execute(
-        f"SELECT m.id, {_begins(db)} FROM {db.sql.texts('$1', 'ids')}"
-        f" {db.sql.then_join} chat_messages m ON m.id = ids.value"
-        f" WHERE {db.sql.walked('m.session_id')} = $2",
-        {"1": array_of(message_ids), "2": session_id},
-    ).fetchall()
-    return [(message_id, bool(begins)) for message_id, begins in rows]
+    found: dict[str, list[Beginning]] = {session_id: [] for session_id in asked}
+    pairs = [{"s": session_id, "m": message_id}
+             for session_id, message_ids in asked.items() for message_id in message_ids]
+    if not pairs:
+        return found
+    message, session = (db.sql.fact("ids.value", key) for key in ("m", "s"))
+    is_asked = f"m.id = {message} AND {db.sql.walked('m.session_id')} = {session}"
+    for session_id, message_id, begins in db.connection.execute(
+        f"SELECT m.session_id, m.id, {_begins(db)} FROM {db.sql.texts('$1', 'ids')}"
+        f"{db.sql.found('chat_messages', 'm', is_asked)}", {"1": orjson.dumps(pairs).decode()},
+    ).fetchall():
+        found[session_id].append((message_id, bool(begins)))
+    return found
 
 
 def _begins(db: Database) -> str:

@@ -246,9 +246,10 @@ class TestCounts:
             assert [name for name, _ in pieces] == [f"m{n}" for n in range(len(rows))]
             assert sum(begins for _, begins in pieces) == found["s"].turns
             assert reads > 2 or limit > 3
-        told = counting.beginnings(database, "s", [name for name, _ in pieces] + ["nobody"])
-        assert sorted(told) == pieces
-        assert not counting.beginnings(database, "empty", ["m0"])
+        told = counting.beginnings(
+            database, {"s": [name for name, _ in pieces] + ["nobody"], "empty": ["m0"]})
+        assert {name: sorted(one) for name, one in told.items()} == {"s": pieces, "empty": []}
+        assert counting.beginnings(database, {"s": []}) == {"s": []}
         assert found["s"] == counting.Counts(messages=5, hidden=1, turns=3, queued=1)
         assert found["empty"] == found["nobody"] == counting.Counts()
         database.close()

@@ -395,7 +395,7 @@ async def test_only_messages_that_changes_name_are_read_again(tmp_path: Path) ->
             (chance.choice((0, 5_000)), other))
         changed |= {one, other}
         assert turns.tallied(Moved(sessions={session: changed})) == {session: changed}
-        turns.renew(session, changed, beginnings(talk.db, session, changed))
+        turns.renew(session, changed, beginnings(talk.db, {session: changed})[session])
         row = view.rows[1] = listing.rows_of(talk.db, [1], counted=False)[1]
         turns.written(row)
         assert not turns.is_due

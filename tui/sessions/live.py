@@ -46,8 +46,7 @@ def _rows(
     """
     from store.queries import counting
 
-    told = {session_id: counting.beginnings(db, session_id, messages)
-            for session_id, messages in asked.items()}
+    told = counting.beginnings(db, asked)
     return activities.rows(db, (), session_ids, now, uncounted=[*asked, *uncounted]), told
 
 

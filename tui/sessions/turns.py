@@ -342,7 +342,8 @@ class TurnCounter:
             await asyncio.sleep(COUNT_REST_SHARE * (time.perf_counter() - started))
         while self._meanwhile and self._tallied_now:
             some, self._meanwhile = self._meanwhile, set()
-            tally.renew(some, await self._library.read(beginnings, session_id, some))
+            told = await self._library.read(beginnings, {session_id: some})
+            tally.renew(some, told[session_id])
         if self._tallied_now:
             self._tallies[session_id], self._tallied_now = tally, ""
             if len(self._tallies) > MOST_TALLIES:
