@@ -44,13 +44,15 @@ def counted_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return passes
 
 
+@pytest.mark.parametrize("pace", [Pace(repaint_ms=3_600_000), Pace(repaint_ms=0, rests=10**9)])
 async def test_many_writes_are_drawn_at_once_and_then_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pace: Pace
 ) -> None:
+    monkeypatch.setattr(watching, "LONGEST_REST_S", 3_600.0)
     async with live(tmp_path / "s.db") as shown:
         main = shown.app.main
         passes, watcher = counted_passes(monkeypatch), main.watcher
-        watcher.passed_at, watcher.pace = -7200.0, Pace(repaint_ms=3_600_000)
+        watcher.passed_at, watcher.pace = -7200.0, pace
         for number in range(20):
             shown.write(("new_message", 31 + number))
             main.watcher.poller.poll(file=True)
@@ -58,7 +60,7 @@ async def test_many_writes_are_drawn_at_once_and_then_together(
         assert len(passes) == 1
         assert watcher.pass_due is not None
         watcher.pass_due.stop()
-        watcher.pace = Pace(repaint_ms=0)
+        watcher.pace = Pace(repaint_ms=0, rests=0)
         watcher.pass_now()
         await shown.quiet()
         assert len(passes) == 2

@@ -25,11 +25,18 @@ class Pace(NamedTuple):
         unfocused_poll_ms: The same while the terminal has no focus.
         repaint_ms: At least this long between two passes over what moved; the first one is
             done at once.
+        rests: After a pass, nothing is done for so many times as long as it took, at most for
+            ``LONGEST_REST_S``.
     """
 
     poll_ms: int = 50
     unfocused_poll_ms: int = 250
     repaint_ms: int = 50
+    rests: int = 9
+
+
+LONGEST_REST_S = 0.5
+"""A busy machine or server makes passes longer, and gets fewer of them."""
 
 
 class StoreWatcher:
@@ -57,9 +64,9 @@ class StoreWatcher:
         self._seq = changes.newest(library.database)
         self._screen, self._library, self.pace = screen, library, pace
         self._show, self._tell_health = show, health_changed
-        self._due = self._all_moved = self._following = False
+        self._due = self._all_moved = self._following = self._is_awaited = False
         self._owed = Moved()
-        self.passed_at = 0.0
+        self.passed_at = self._took_s = 0.0
         self.pass_due: Later | None = None
 
     def start(self) -> None:
@@ -113,13 +120,14 @@ class StoreWatcher:
 
     async def show_written(self) -> None:
         """Show what the app itself has just written; returns when the panes show it."""
-        self._due = True
+        self._due = self._is_awaited = True
         await self._follow()
 
     def _pass_soon(self) -> None:
         if self._following or self.pass_due is not None or not self._screen.is_attached:
             return
-        pause = self.passed_at + self.pace.repaint_ms / 1000 - time.monotonic()
+        rest = self._took_s + min(self.pace.rests * self._took_s, LONGEST_REST_S)
+        pause = self.passed_at + max(self.pace.repaint_ms / 1000, rest) - time.monotonic()
         if pause <= 0:
             self._screen.run_worker(self._follow(), group="live", exit_on_error=False)
         else:
@@ -152,10 +160,16 @@ class StoreWatcher:
         self._following = True
         try:
             while self._due:
-                self._due, self.passed_at = False, time.monotonic()
+                self._due = self._is_awaited = False
+                self.passed_at = time.monotonic()
                 await self._pass()
+                self._took_s = time.monotonic() - self.passed_at
+                if not self._is_awaited:
+                    break
         finally:
             self._following = False
+        if self._due:
+            self._pass_soon()
 
     async def _pass(self) -> None:
         self._seq, moved = await self._library.read(changes.since, self._seq)
