@@ -340,6 +340,37 @@ def test_a_watch_asks_once_for_many_notices(
     database.close()
 
 
+@pytest.mark.parametrize("calm_s", [0.0, 1e9])
+def test_a_watch_reports_what_is_written_while_it_does_not_listen(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch, calm_s: float
+) -> None:
+    """Notices that come one after the other are left out; with no end of that, or at once."""
+    monkeypatch.setattr(watching, "GAP_S", 0.01)
+    monkeypatch.setattr(watching, "GAPS", 0)
+    monkeypatch.setattr(watching, "CALM_S", calm_s)
+    monkeypatch.setattr(watching, "LOOKED_AFTER_S", 1_000.0)
+    database = open_target(new_server_store(postgres), write=True)
+    session, found = Talk(database).session(), watch(database)
+    until(lambda: found.version)
+
+    def write() -> None:
+        in_transaction(database, OfSession(session, partial(
+            log_change, session_id=session, message_id=None, at=1)))
+
+    for _ in range(10):
+        # The second one comes in the pause after the first, mostly.
+        before = found.version
+        write()
+        until(lambda before=before: found.version > before)  # type: ignore[misc]
+        write()
+    before = found.version
+    write()
+    until(lambda: found.version > before)
+    assert found.trouble is None
+    found.close()
+    database.close()
+
+
 def test_statements_are_not_compiled(url: str) -> None:
     database = open_target(url)
     assert database.connection.execute("SHOW jit").fetchall() == [("off",)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,8 +24,10 @@ from tui.cli.working import showing
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Between tries where the server does not answer; each pause is twice the last one."""
-_PAUSE_S = 0.2
-"""Between two runs while a session grows."""
+_RESTS, _LEAST_REST_S, _LONGEST_REST_S = 9, 0.2, 5.0
+"""After a run, while a session grows: so many times as long as it took, and seconds.
+
+A machine or server that others use makes a run longer, and gets fewer of them."""
 _REPORTED = 5
 
 
@@ -90,6 +93,7 @@ class Team:
             while True:
                 await self.changed.wait()
                 self.changed.clear()
+                began = time.monotonic()
                 try:
                     found = await asyncio.to_thread(self.share)
                 except BackscrollError as error:
@@ -104,7 +108,8 @@ class Team:
                     note(f"{server_url(self.url) or self.url} answers again")
                 pause, said = FIRST_PAUSE_S, ""
                 self._tell(found, as_json=as_json)
-                await asyncio.sleep(_PAUSE_S)
+                rest = _RESTS * (time.monotonic() - began)
+                await asyncio.sleep(min(max(rest, _LEAST_REST_S), _LONGEST_REST_S))
         finally:
             self._stop.set()
 
