@@ -58,7 +58,7 @@ class Keeper(Generic[W]):
     def __init__(
         self, sidecar: Sidecar, store: Path, stop: Stop, make: Callable[[], W], *,
         progress: Callable[[W, bool], None], trouble: Callable[[str], None], once: bool = False,
-        poll_s: float = POLL_S, rests: int = 0,
+        poll_s: float = POLL_S, rests: int = 0, pauses: int = 0,
     ) -> None:  # fmt: skip
         """Prepare to keep a file.
 
@@ -73,10 +73,12 @@ class Keeper(Generic[W]):
             poll_s: Seconds between looks at the store.
             rests: The rest after the last step of some work is so many times as long as the step,
                 within ``LONGEST_REST_S``.
+            pauses: The same for the rest after each other step. With ``once`` there is none.
         """
         self._sidecar, self._store, self._stop = sidecar, store, stop
         self._make, self._progress, self._trouble = make, progress, trouble
         self._once, self._poll_s, self._rests = once, poll_s, rests
+        self._pauses = 0 if once else pauses
         self._worker: W | None = None
         self._checked_s = time.monotonic()
 
@@ -105,8 +107,9 @@ class Keeper(Generic[W]):
             self._progress(self._worker, done)
             if self._once and done:
                 return None
-            rest = min(self._rests * (time.monotonic() - started), LONGEST_REST_S)
-            return 0.0 if more else max(self._poll_s, rest)
+            took = time.monotonic() - started
+            rest = min((self._pauses if more else self._rests) * took, LONGEST_REST_S)
+            return rest if more else max(self._poll_s, rest)
         except FileNotFoundError:
             self.drop()  # The file was deleted: make it again.
             return POLL_S

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def keeper(
     store: Path, stop: Stop, trouble: Callable[[str], None], *, once: bool = False,
-    poll_s: float = POLL_S, rests: int = 0,
+    poll_s: float = POLL_S, rests: int = 0, pauses: int = 0,
 ) -> Keeper[Counter]:
     """Return what keeps the statistics of a store.
 
@@ -54,11 +54,12 @@ def keeper(
         once: Whether to end when everything is counted.
         poll_s: Seconds between looks at the store.
         rests: How long it rests after a count, in times of what that took.
+        pauses: The same between two steps of a long count.
     """
     return Keeper(
         STATISTICS, store, stop, lambda: Counter(store, stopped=stop.is_set),
         progress=lambda _, done: None, trouble=trouble, once=once,
-        poll_s=poll_s, rests=rests,
+        poll_s=poll_s, rests=rests, pauses=pauses,
     )  # fmt: skip
 
 

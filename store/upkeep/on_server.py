@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0
 """Seconds between looks at the server; a screen counts what changed since itself."""
-RESTS = 20
-"""A count rests so many times as long as it took: sessions that are recorded change all the time,
-and who reads the store needs the server more."""
+RESTS, PAUSES = 20, 2
+"""A count rests so many times as long as it took, and a step of the first count of all sessions:
+sessions that are recorded change all the time, and who reads the store needs the server more. Its
+process of the server has the priority of theirs."""
 TRIM_EVERY_S = 600.0
 """Seconds between two looks whether old events are due to be cut."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
@@ -55,7 +56,8 @@ def keep_server(url: ServerUrl, stop: Stop, teller: Teller, *, once: bool) -> in
                 target=_trim_daily, args=(url, stop, teller, once), daemon=True)
             trimming.start()
             statistics.keeper(
-                store, stop, teller.trouble, once=once, poll_s=POLL_S, rests=RESTS).run()
+                store, stop, teller.trouble, once=once, poll_s=POLL_S, rests=RESTS,
+                pauses=PAUSES).run()
             if once:
                 indexing.join()
                 trimming.join()

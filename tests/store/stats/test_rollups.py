@@ -205,7 +205,7 @@ def test_a_keeper_rests_in_proportion_to_its_work(
     own_talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    took = iter((0.001, 0.5, 60.0))
+    took, more = iter((0.001, 0.5, 60.0, 0.5, 0.5)), iter((False, False, False, True, True))
 
     class Work:
         idle = True
@@ -214,18 +214,23 @@ def test_a_keeper_rests_in_proportion_to_its_work(
             now[0] += next(took)
 
         def step(self) -> bool:
-            return False
+            return next(more)
 
         def close(self) -> None:
             pass
 
+    def keeper(*, once: bool) -> sidecar_keeper.Keeper[Work]:
+        return sidecar_keeper.Keeper(
+            STATISTICS, own_talk.db.path, Stop(), Work, progress=lambda work, done: None,
+            trouble=lambda message: None, once=once, poll_s=1.0, rests=20, pauses=2)
+
     monkeypatch.setattr(sidecar_keeper, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    working = sidecar_keeper.Keeper(
-        STATISTICS, own_talk.db.path, Stop(), Work, progress=lambda work, done: None,
-        trouble=lambda message: None, poll_s=1.0, rests=20)
     monkeypatch.setattr(sidecar_keeper, "CHECKED_EVERY_S", 1e9)
-    assert [working.work() for _ in range(3)] == [1.0, 10.0, sidecar_keeper.LONGEST_REST_S]
+    working, at_once = keeper(once=False), keeper(once=True)
+    assert [working.work() for _ in range(4)] == [1.0, 10.0, sidecar_keeper.LONGEST_REST_S, 1.0]
+    assert at_once.work() == 0.0
     working.drop()
+    at_once.drop()
 
 
 def is_equal(store: Path) -> bool:
