@@ -161,14 +161,12 @@ def make_indexes(connection: ServerConnection) -> None:
     try:
         connection.script(f"SET lock_timeout = '{_LOCK_S}s'")
         if not there.newest:
-            _make(connection, schema, NEWEST_INDEX, f"{messages} (created_at DESC, id DESC)")
+            _make(connection, messages, NEWEST_INDEX, "(created_at DESC, id DESC)")
         place = trigrams(connection) if there.folds and not there.words else None
         if place is not None:
             words = f"gin ({folded('data_json')} {quoted(place)}.gin_trgm_ops)"
-            _make(connection, schema, ODD_INDEX,
-                  f"{parts} (message_id) WHERE {unindexed('data_json')}")
-            _make(connection, schema, WORDS_INDEX,
-                  f"{parts} USING {words} WHERE NOT {grows('data_json')}")
+            _make(connection, parts, ODD_INDEX, f"(message_id) WHERE {unindexed('data_json')}")
+            _make(connection, parts, WORDS_INDEX, f"USING {words} WHERE NOT {grows('data_json')}")
             for name in _BEFORE:
                 connection.script(f"DROP INDEX CONCURRENTLY IF EXISTS {schema}.{name}")
     except sqlite3.Error:
@@ -204,7 +202,66 @@ def trigrams(connection: ServerConnection) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _make(connection: ServerConnection, schema: str, name: str, what: str) -> None:
-    """Make an index beside those who write; one that was broken off is made anew."""
-    connection.script(f"DROP INDEX IF EXISTS {schema}.{name}")
-    connection.script(f"CREATE INDEX CONCURRENTLY {name} ON {what}", patient=True)
+class _Part(NamedTuple):
+    """A table, or a partition of one.
+
+    Attributes:
+        schema: Its schema, quoted.
+        name: Its name in statements.
+        oid: Its number, which tells partitions' indexes apart.
+        has_parts: Whether it has no rows of its own, but partitions.
+    """
+
+    schema: str
+    name: str
+    oid: int
+    has_parts: bool
+
+
+def _make(connection: ServerConnection, table: str, name: str, what: str) -> None:
+    """Make an index beside those who write; one that was broken off is gone on with.
+
+    Args:
+        connection: The store.
+        table: The table, which may be partitioned.
+        name: Of the index.
+        what: Follows the table in the statement that makes it.
+    """
+    for part in _parts(connection, "c.oid = to_regclass(?)", table):
+        _make_of(connection, part, name, what)
+
+
+def _make_of(connection: ServerConnection, part: _Part, name: str, what: str) -> None:
+    index = f"{part.schema}.{name}"
+    if not part.has_parts:
+        if not _is_whole(connection, index):
+            connection.script(f"DROP INDEX IF EXISTS {index}")
+            connection.script(
+                f"CREATE INDEX CONCURRENTLY {name} ON {part.name} {what}", patient=True)
+        return
+    # A partitioned table takes no index beside its writers, but each partition does; the index
+    # of the whole is valid once it has those of all.
+    connection.script(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {part.name} {what}")
+    for each in _parts(
+        connection,
+        "c.oid IN (SELECT inhrelid FROM pg_catalog.pg_inherits WHERE inhparent = ?)", part.oid,
+    ):
+        own = f"{name}_{each.oid}"
+        _make_of(connection, each, own, what)
+        connection.script(f"ALTER INDEX {index} ATTACH PARTITION {each.schema}.{own}")
+
+
+def _parts(connection: ServerConnection, condition: str, value: object) -> list[_Part]:
+    return [
+        _Part(quoted(schema), f"{quoted(schema)}.{quoted(table)}", oid, kind == "p")
+        for schema, table, oid, kind in connection.execute(
+            "SELECT n.nspname, c.relname, CAST(c.oid AS bigint), CAST(c.relkind AS text)"
+            " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+            f" WHERE {condition} ORDER BY c.oid", (value,)).fetchall()
+    ]
+
+
+def _is_whole(connection: ServerConnection, index: str) -> bool:
+    return connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_index WHERE indisvalid AND indexrelid = to_regclass(?)",
+        (index,)).fetchone() is not None

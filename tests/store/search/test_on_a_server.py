@@ -26,8 +26,10 @@ from store.engine.server.searched import (
     folded,
     grows,
     indexes_of,
+    make_indexes,
     odd,
     pieces,
+    trigrams,
     unindexed,
 )
 from store.language.folding import fold
@@ -40,10 +42,13 @@ from store.search.searching import Searcher
 from store.search.verifying import Verifier, WantedSessions
 from store.store import Store
 from store.system.records import replaced
+from tests.bench.partitions import partition
 from tests.sources.postgres_server import REQUIRED, Server
+from tests.sources.postgres_server import Database as ServerDatabase
 from tests.store.engines import fill, new_server_store
 from tests.store.search import naive
 from tests.store.search.test_searching import asked, keys, last
+from tests.store.talks import Talk
 
 HOSTILE = (
     "%", "_", "100%", "re_ry", "\\", "c\\d", "'", "a'b", '"a""b"', "a\0b", "\ud800", "?", "$1",
@@ -304,3 +309,44 @@ def test_words_of_a_part_that_grows_are_found_without_the_index(both: Both) -> N
                 f"EXPLAIN SELECT 1 FROM chat_parts p WHERE {folded('p.data_json')} LIKE '%quagga%'"
                 f" AND NOT {grows('p.data_json')}").fetchall()
             assert WORDS_INDEX in str(plan)
+
+
+def test_a_partitioned_store_gets_its_indexes(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_server_store(postgres)
+    partition(ServerDatabase(postgres, url.split("/")[3].split("?")[0]), 4)
+    server = open_target(url, write=True)
+    session = Talk(server).session()
+    assert not indexes_of(server.remote).newest and server.sql.partitions
+    made, script = list[str](), ServerConnection.script
+
+    def broken_off(self: ServerConnection, sql: str, *, patient: bool = False) -> None:
+        made.append(sql)
+        if "CONCURRENTLY" in sql and len(_indexes_in(made)) > limit:
+            raise sqlite3.OperationalError("the server is stopped")
+        script(self, sql, patient=patient)
+
+    monkeypatch.setattr(ServerConnection, "script", broken_off)
+    limit = 6
+    make_indexes(server.remote)
+    there = indexes_of(server.remote)
+    assert there.newest and not there.words
+    limit, first = 1_000, len(_indexes_in(made)) - 1
+    made.clear()
+    make_indexes(server.remote)
+    there = indexes_of(server.remote)
+    has_trigrams = trigrams(server.remote) is not None
+    assert there.newest and there.words == (has_trigrams and there.folds)
+    # What was made before the server stopped is not made again.
+    assert first + len(_indexes_in(made)) == (12 if there.words else 4)
+    made.clear()
+    make_indexes(server.remote)
+    assert not there.words or not made
+    assert server.connection.execute(
+        "SELECT id FROM chat_sessions").fetchall() == [(session,)]
+    server.close()
+
+
+def _indexes_in(scripts: list[str]) -> list[str]:
+    return [one for one in scripts if one.startswith("CREATE INDEX CONCURRENTLY")]
