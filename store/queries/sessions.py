@@ -254,11 +254,11 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append(f"{db.form.source_kind('s')} = $3")
         parameters["3"] = filter.source
     if filter.query:
-        title = db.form.title("s")
+        title, pattern = db.form.title("s"), "$4"
         if not filter.query.isascii():
-            title = db.sql.folded(title)
-        conditions.append(db.sql.like(title, "$4"))
-        escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
+            title, pattern = db.sql.folded(title), db.sql.folded(pattern)
+        conditions.append(db.sql.like(title, pattern))
+        escaped = re.sub(r"([%_\\])", r"\\\1", filter.query)
         parameters["4"] = f"%{escaped}%"
     if filter.fields:
         asked, values = session_condition(db, filter.fields, filter.masks)

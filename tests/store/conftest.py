@@ -43,7 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_on_server(item: pytest.Item) -> bool:
     of = getattr(item, "callspec", None)
-    return of is not None and "server" in map(of.params.get, ("engine", "talk", "own_talk"))
+    names = ("engine", "talk", "own_talk", "of_any_form", "sessions")
+    return of is not None and any(str(of.params.get(each)).startswith("server") for each in names)
 
 
 @pytest.fixture(scope="session")
@@ -60,8 +61,8 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def target(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """What names an empty library: the path of a file, or the URL of a store on a server."""
+def location(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where an empty library is: the path of its file, or its URL on a server."""
     if engine == "file":
         yield str(own(tmp_path / "library.db"))
         return
@@ -70,9 +71,22 @@ def target(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
 
 
 @pytest.fixture
-def db(target: str) -> Iterator[Database]:
+def db(location: str) -> Iterator[Database]:
     """An empty library, open for writing."""
-    with contextlib.closing(open_target(target, write=True)) as database:
+    with contextlib.closing(open_target(location, write=True)) as database:
+        yield database
+
+
+@pytest.fixture(params=["own", "contract", "server", "server contract"])
+def of_any_form(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty store of our own form and of a host's, in a file and on a server."""
+    if not request.param.startswith("server"):
+        with contextlib.closing(make_store(tmp_path / "library.db", request.param)) as database:
+            yield database
+        return
+    form = "contract" if request.param == "server contract" else "own"
+    with (request.getfixturevalue("server_stores").lent(form) as url,
+          contextlib.closing(open_target(url, write=True)) as database):
         yield database
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from itertools import chain
+from typing import Literal
 
 from store.engine import schema
 from store.engine.database import Database, open_database
@@ -14,12 +16,18 @@ from store.errors import StoreError
 from tests.sources.postgres_server import Server
 
 ENGINES = ("sqlite", "postgresql")
+Form = Literal["own", "contract"]
 _TEMPLATE = "store_template"
 _made: set[Server] = set()
 _SHAPE = (
-    "SELECT c.oid, c.relname, c.relkind, c.relnatts FROM pg_class c WHERE c.oid >= 16384"
-    " UNION ALL SELECT t.oid, t.tgname, t.tgenabled, 0 FROM pg_trigger t WHERE t.oid >= 16384"
-    " ORDER BY 1")  # fmt: skip
+    "SELECT oid, concat(relname, relnamespace, relnatts, relkind, relacl, relowner, relrowsecurity)"
+    " FROM pg_class WHERE oid >= 16384"
+    " UNION ALL SELECT oid, concat(tgname, tgenabled) FROM pg_trigger"
+    " UNION ALL SELECT oid, conname FROM pg_constraint WHERE oid >= 16384"
+    " UNION ALL SELECT oid, concat(proname, prosrc) FROM pg_proc WHERE oid >= 16384"
+    " UNION ALL SELECT oid, concat(nspname, nspacl) FROM pg_namespace WHERE nspname !~ '^pg_'"
+    " UNION ALL SELECT setdatabase, concat(setrole, setconfig) FROM pg_db_role_setting"
+    " UNION ALL SELECT oid, extname FROM pg_extension ORDER BY 1, 2")
 _TABLES = (
     "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c"
     " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid >= 16384 AND relkind = 'r'"
@@ -41,6 +49,20 @@ def new_server_store(server: Server) -> str:
     return server.database(_TEMPLATE).url
 
 
+def host_tables(kind: str) -> str:
+    """Return the contract's tables as a host may make them, with JSON columns of a type."""
+    lines = schema.CONTRACT_TABLES.replace("INTEGER", "bigint").replace(" REAL", " float8")
+    return "\n".join(
+        line.replace("TEXT", kind, 1) if "_json" in line else line for line in lines.splitlines())
+
+
+def new_host_database(server: Server) -> str:
+    """Return the URL of a new database with a host's three tables alone."""
+    database = server.database()
+    database.execute(host_tables("text"))
+    return database.url
+
+
 class ServerStores:
     """Empty stores on a server, lent to one test after the other.
 
@@ -49,24 +71,30 @@ class ServerStores:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._spare: list[_Kept] = []
+        self._spare: dict[Form, list[_Kept]] = {"own": [], "contract": []}
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[str]:
-        """Lend a store; yields its URL."""
-        kept = self._spare.pop() if self._spare else _Kept(new_server_store(self._server))
+    def lent(self, form: Form = "own") -> Iterator[str]:
+        """Lend a store, or a host's database; yields its URL.
+
+        Args:
+            form: Whose tables it has.
+        """
+        spare = self._spare[form]
+        make = new_server_store if form == "own" else new_host_database
+        kept = spare.pop() if spare else _Kept(make(self._server))
         try:
             yield kept.url
         finally:
             if kept.is_empty_again():
-                self._spare.append(kept)
+                spare.append(kept)
             else:
                 kept.close()
 
     def close(self) -> None:
         """Close all that are not lent."""
-        while self._spare:
-            self._spare.pop().close()
+        for kept in chain(*self._spare.values()):
+            kept.close()
 
 
 class _Kept:

@@ -49,7 +49,7 @@ from store.verbs.shelf import archive
 from store.verbs.undo import redo, undo
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
-from tests.store.engines import new_server_store, opened_again
+from tests.store.engines import host_tables, new_server_store, opened_again
 from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 
@@ -196,7 +196,7 @@ def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
 @pytest.mark.parametrize("kind", ["json", "jsonb", "text"])
 def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     host = postgres.database()
-    host.execute(typed(kind))
+    host.execute(host_tables(kind))
     host.execute(
         "INSERT INTO chat_sessions (id, agent, model_json, metadata_json, created_at, updated_at)"
         """ VALUES ('s1', 'mine', '{"model_id":"m"}', '{"title":"Hosted"}', 1, 2)""")
@@ -235,13 +235,6 @@ def test_a_hosts_database_opens_as_it_is(postgres: Cluster, kind: str) -> None:
     again.close()
     database.close()
     assert set(host.contents()) == set(schema.REQUIRED_COLUMNS)
-
-
-def typed(kind: str) -> str:
-    """Return the contract's tables with JSON columns of a type."""
-    lines = schema.CONTRACT_TABLES.replace("INTEGER", "bigint").replace(" REAL", " float8")
-    return "\n".join(
-        line.replace("TEXT", kind, 1) if "_json" in line else line for line in lines.splitlines())
 
 
 @pytest.mark.parametrize("words", [r"a\u0000b", r"\ud800 alone", r"\ud83d\ude00", r"\\u0000"])
@@ -469,12 +462,16 @@ def test_an_interrupt_leaves_no_transaction_open(url: str, begins: bool) -> None
 
 
 def test_few_answers_are_held_on_to(url: str) -> None:
+    def records() -> int:
+        return sum(type(one).__name__ == "Record" for one in gc.get_objects())
+
     database = open_target(url)
+    before = records()
     for _ in range(12):
         database.connection.execute(
             "SELECT n, repeat('x', 400) FROM generate_series(1, 100) n").fetchall()
     # Two of 40 kB each are more than the limit.
-    assert sum(type(one).__name__ == "Record" for one in gc.get_objects()) <= 200
+    assert records() - before <= 200
     database.close()
 
 

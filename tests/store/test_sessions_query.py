@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from store.engine.connection import Connection
 from store.engine.database import Database, open_database
 from store.errors import NotFound
 from store.queries import activities, counting, sessions
@@ -31,7 +32,7 @@ def name_of(number: int) -> str:
     return f"ses_{number:026d}"
 
 
-def fill(connection: sqlite3.Connection) -> None:
+def fill(connection: Connection) -> None:
     """Sessions of which always three share one time, in an order that is not their ids'."""
     connection.execute("BEGIN")
     for number in range(COUNT):
@@ -50,13 +51,10 @@ def fill(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-@pytest.fixture(params=["own", "contract"])
-def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    path = (own if request.param == "own" else contract)(tmp_path / "s.db")
-    database = open_database(path)
-    fill(database.file)
-    yield database
-    database.close()
+@pytest.fixture
+def filled(of_any_form: Database) -> Database:
+    fill(of_any_form.connection)
+    return of_any_form
 
 
 def expected(filter: SessionFilter) -> list[str]:
@@ -159,23 +157,21 @@ def test_a_session_is_found_by_its_source_id_without_a_scan(tmp_path: Path) -> N
 
 
 class TestTitles:
-    def test_the_users_title_wins_and_is_what_is_searched(self, tmp_path: Path) -> None:
-        database = open_database(own(tmp_path / "s.db"))
+    def test_the_users_title_wins_and_is_what_is_searched(self, db: Database) -> None:
         add_session(
-            database.connection, "a", metadata={"title": "old", "user": {"title": "Mine 100%"}}
+            db.connection, "a", metadata={"title": "old", "user": {"title": "Mine 100%"}}
         )
-        add_session(database.connection, "b", metadata={"title": "old", "user": {"title": ""}})
-        titles = {row.id: row.title for row in sessions.page(database, SessionFilter())}
+        add_session(db.connection, "b", metadata={"title": "old", "user": {"title": ""}})
+        titles = {row.id: row.title for row in sessions.page(db, SessionFilter())}
         assert titles == {"a": "Mine 100%", "b": "old"}
-        found = sessions.page(database, SessionFilter(query="0%"))
+        found = sessions.page(db, SessionFilter(query="0%"))
         assert [row.id for row in found] == ["a"]
-        assert [row.id for row in sessions.page(database, SessionFilter(query="old"))] == ["b"]
-        assert sessions.page(database, SessionFilter(query="_")) == []
-        add_session(database.connection, "c", metadata={"title": "Über die Straße"})
-        for query in ("über", "ÜBER D", "straße", "er die"):
-            found = sessions.page(database, SessionFilter(query=query))
-            assert [row.id for row in found] == ["c"]
-        database.close()
+        assert [row.id for row in sessions.page(db, SessionFilter(query="old"))] == ["b"]
+        assert sessions.page(db, SessionFilter(query="_")) == []
+        add_session(db.connection, "c", metadata={"title": "Über die Straße, ΣΊΣΥΦΟΣ ꭰ"})
+        for query in ("über", "ÜBER D", "straße", "STRAẞE", "er die", "σίσυφος", "ΊΣΥ", "Ꭰ"):
+            found = sessions.page(db, SessionFilter(query=query))
+            assert [row.id for row in found] == ["c"], query
 
     def test_in_a_file_of_grida_the_column_is_the_title(self, tmp_path: Path) -> None:
         database = open_database(grida(tmp_path / "s.db"))
@@ -219,9 +215,8 @@ class TestNames:
 
 
 class TestCounts:
-    def test_each_kind_of_row_counts_for_itself(self, tmp_path: Path) -> None:
-        database = open_database(own(tmp_path / "s.db"))
-        connection = database.connection
+    def test_each_kind_of_row_counts_for_itself(self, db: Database) -> None:
+        connection = db.connection
         add_session(connection, "s")
         add_session(connection, "empty")
         rows: list[dict[str, Any]] = [
@@ -236,23 +231,22 @@ class TestCounts:
         ]
         for number, row in enumerate(rows):
             add_message(connection, "s", f"m{number}", number, **row)
-        found = counting.counts(database, ["s", "empty", "nobody"])
+        found = counting.counts(db, ["s", "empty", "nobody"])
         for limit in (1, 2, 3, 100):
             pieces, after, reads = [], None, 0
             while reads == 0 or after is not None:
-                page, after = counting.beginning_page(database, "s", after, limit)
+                page, after = counting.beginning_page(db, "s", after, limit)
                 pieces += page
                 reads += 1
             assert [name for name, _ in pieces] == [f"m{n}" for n in range(len(rows))]
             assert sum(begins for _, begins in pieces) == found["s"].turns
             assert reads > 2 or limit > 3
         told = counting.beginnings(
-            database, {"s": [name for name, _ in pieces] + ["nobody"], "empty": ["m0"]})
+            db, {"s": [name for name, _ in pieces] + ["nobody"], "empty": ["m0"]})
         assert {name: sorted(one) for name, one in told.items()} == {"s": pieces, "empty": []}
-        assert counting.beginnings(database, {"s": []}) == {"s": []}
+        assert counting.beginnings(db, {"s": []}) == {"s": []}
         assert found["s"] == counting.Counts(messages=5, hidden=1, turns=3, queued=1)
         assert found["empty"] == found["nobody"] == counting.Counts()
-        database.close()
 
     def test_of_a_file_of_grida(self, tmp_path: Path) -> None:
         database = open_database(grida(tmp_path / "s.db"), write=False)
@@ -264,36 +258,30 @@ class TestCounts:
         database.close()
 
 
-def test_empty_sessions_without_children_can_be_left_out(tmp_path: Path) -> None:
-    database = open_database(own(tmp_path / "s.db"))
+def test_empty_sessions_without_children_can_be_left_out(db: Database) -> None:
     for name in ("empty", "parent"):
-        add_session(database.connection, name)
-    add_session(database.connection, "child", parent_id="parent")
-    add_message(database.connection, "child", "m", 0)
-    rows = sessions.page(database, SessionFilter(skip_empty=True))
+        add_session(db.connection, name)
+    add_session(db.connection, "child", parent_id="parent")
+    add_message(db.connection, "child", "m", 0)
+    rows = sessions.page(db, SessionFilter(skip_empty=True))
     assert {row.id for row in rows} == {"parent", "child"}
-    assert sessions.total(database, SessionFilter(skip_empty=True)) == 2
-    database.close()
+    assert sessions.total(db, SessionFilter(skip_empty=True)) == 2
 
 
-def test_a_session_that_is_listed_and_not_read_yet_is_not_empty(tmp_path: Path) -> None:
-    database = open_database(own(tmp_path / "s.db"))
-    add_session(database.connection, "listed", metadata={"source": {"outline": True}})
-    add_session(database.connection, "empty", metadata={"source": {"kind": "pi"}})
-    assert [row.id for row in sessions.page(database, SessionFilter(skip_empty=True))] == ["listed"]
-    assert sessions.total(database, SessionFilter(skip_empty=True)) == 1
-    database.close()
+def test_a_session_that_is_listed_and_not_read_yet_is_not_empty(db: Database) -> None:
+    add_session(db.connection, "listed", metadata={"source": {"outline": True}})
+    add_session(db.connection, "empty", metadata={"source": {"kind": "pi"}})
+    assert [row.id for row in sessions.page(db, SessionFilter(skip_empty=True))] == ["listed"]
+    assert sessions.total(db, SessionFilter(skip_empty=True)) == 1
 
 
-def test_the_list_is_in_order_across_the_wrap_of_the_ids(tmp_path: Path) -> None:
-    database = open_database(own(tmp_path / "s.db"))
+def test_the_list_is_in_order_across_the_wrap_of_the_ids(db: Database) -> None:
     for at, stamp in ((WRAP - 1, "fffffffff000"), (WRAP, "000000000000"), (WRAP + 1, "000000001")):
-        add_session(database.connection, f"ses_{stamp}", at)
-    rows = sessions.page(database, SessionFilter())
+        add_session(db.connection, f"ses_{stamp}", at)
+    rows = sessions.page(db, SessionFilter())
     assert [row.updated_at - WRAP for row in rows] == [1, 0, -1]
-    behind = sessions.page(database, SessionFilter(), before=(WRAP, "ses_000000000000"))
+    behind = sessions.page(db, SessionFilter(), before=(WRAP, "ses_000000000000"))
     assert [row.updated_at - WRAP for row in behind] == [-1]
-    database.close()
 
 
 class TestOddRowsOfAHost:
@@ -365,13 +353,11 @@ class TestOnAHostsOwnIndexes:
         database.close()
 
 
-def test_rows_of_the_list_without_counts_are_the_same_but_for_them(tmp_path: Path) -> None:
-    database = open_database(own(tmp_path / "s.db"))
-    add_session(database.connection, "s")
-    add_message(database.connection, "s", "m", 1)
-    (counted,) = activities.rows(database, (), ["s"], 5).values()
-    (bare,) = activities.rows(database, (), (), 5, ["s"]).values()
+def test_rows_of_the_list_without_counts_are_the_same_but_for_them(db: Database) -> None:
+    add_session(db.connection, "s")
+    add_message(db.connection, "s", "m", 1)
+    (counted,) = activities.rows(db, (), ["s"], 5).values()
+    (bare,) = activities.rows(db, (), (), 5, ["s"]).values()
     assert (counted.messages, bare.messages) == (1, 0)
     bare.messages = 1
     assert bare == counted
-    database.close()

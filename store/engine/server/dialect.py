@@ -198,9 +198,11 @@ class Postgres(Dialect):
     def folded(self, expression: str) -> str:
         """Return a text as it is compared without regard to case, in any script.
 
-        Without ICU these are the scripts of the database's locale: with C, ASCII alone.
+        Without ICU these are the scripts of the database's locale: with C, ASCII alone. Of the
+        letters whose folded form is not their small one, those that words have are folded.
         """
-        return f"lower({expression}{self._letters})"
+        small = f"lower(CAST({expression} AS text){self._letters})"
+        return f"replace(translate({small}, 'ςſ', 'σs'), 'ß', 'ss')"
 
     def hex12(self, number: str) -> str:
         """Return a number's lowest 48 bits as 12 hexadecimal digits."""
