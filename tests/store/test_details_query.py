@@ -5,17 +5,18 @@ from pathlib import Path
 import pytest
 
 from store.conversation.turns import starts_turn
+from store.engine.database import Database
 from store.engine.values import decoded
 from store.errors import NotFound
 from store.queries import details
 from store.queries.inspection import part_detail
 from store.usage import Spent, spent_of
-from tests.tui.inspected import START, USAGE, Talk, bash, make_long, make_store, part_id, text
+from tests.tui.inspected import START, USAGE, Talk, bash, fill_store, make_long, part_id, text
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return make_store(tmp_path / "store.db")
+def talk(db: Database) -> Talk:
+    return fill_store(db)
 
 
 def counted(talk: Talk) -> details.Timeline:
@@ -87,6 +88,10 @@ def test_overview_tells_lineage_and_model(talk: Talk) -> None:
 
 def test_system_prompts_by_digest(talk: Talk) -> None:
     assert details.system_prompts(talk.db, ["d1", "d2"]) == {"d1": "You are **calm**."}
+
+
+@pytest.mark.file
+def test_a_hosts_file_has_no_system_prompts(talk: Talk) -> None:
     talk.db.connection.execute("DROP TABLE system_prompts")
     assert details.system_prompts(talk.db, ["d1"]) == {}
 

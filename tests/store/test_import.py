@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from store.demo import make_demo
 from store.engine.database import Database, open_database
 from store.engine.schema import REQUIRED_COLUMNS
+from store.engine.server.schema import SIDE_TABLES
 from store.errors import BackscrollError, Refused
 from store.exports.reading import read_session
 from store.exports.registry import writer
@@ -32,10 +32,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Iterator[Database]:
-    database = open_database(tmp_path / "target.db", create=True)
-    yield database
-    database.close()
+def target(db: Database) -> Database:
+    return db
 
 
 def all_ids(db: Database) -> list[str]:
@@ -52,6 +50,12 @@ def outcomes(db: Database, path: Path) -> list[Imported]:
 
 def count(db: Database, table: str) -> int:
     return int(db.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def rows(db: Database) -> list[Any]:
+    """Return every row of the tables that an import may write."""
+    return [db.connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
+            for table in (*REQUIRED_COLUMNS, *SIDE_TABLES)]
 
 
 @pytest.mark.parametrize("to", ["json", "jsonl"])
@@ -76,11 +80,11 @@ def test_many_sessions_in_one_file_and_twice(
     file.write_text("".join(exported(demo, name) for name in ids), encoding="utf-8")
     assert [result.outcome for result in outcomes(target, file)] == ["added"] * 5
     changes = count(target, "changes")
-    before = list(target.file.iterdump())
+    before = rows(target)
     again = outcomes(target, file)
     assert [result.outcome for result in again] == ["unchanged"] * 5
     assert count(target, "changes") == changes == 5
-    assert list(target.file.iterdump()) == before
+    assert rows(target) == before
 
 
 def line(kind: str, **row: Any) -> str:
@@ -267,13 +271,14 @@ def test_round_trips_of_arbitrary_content(
 def test_a_killed_import_leaves_no_half_session(target: Database, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text(GOOD)
-    target.connection.execute(
-        "CREATE TRIGGER stop BEFORE INSERT ON chat_parts BEGIN SELECT RAISE(ABORT, 'no'); END"
-    )
+    if target.server is None:
+        target.connection.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON chat_parts BEGIN SELECT RAISE(ABORT, 'no'); END")
+    else:
+        target.remote.script("ALTER TABLE chat_parts ADD CONSTRAINT stop CHECK (false) NOT VALID")
     (result,) = outcomes(target, file)
     assert result.outcome == "refused"
     assert count(target, "chat_sessions") == count(target, "chat_messages") == 0
-    assert isinstance(target.connection, sqlite3.Connection)
     assert not target.connection.in_transaction
 
 
@@ -283,30 +288,28 @@ def test_a_killed_import_leaves_no_half_session(target: Database, tmp_path: Path
 ])  # fmt: skip
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_an_id_that_is_none_is_refused_with_the_reason(
-    tmp_path: Path, name: str, place: int
+    tmp_path: Path, db: Database, name: str, place: int
 ) -> None:
     """Of a session, a message or a part; the sessions beside it come in."""
     bad, good = hostile.session(), hostile.session()
     bad[place]["data"]["id"] = name
     hostile.write(tmp_path / "in.jsonl", good, bad, hostile.session())
-    database = open_database(tmp_path / "s.db", create=True)
-    results = [*import_file(database, tmp_path / "in.jsonl")]
-    database.close()
+    results = [*import_file(db, tmp_path / "in.jsonl")]
     assert [one.outcome for one in results] == ["added", "refused", "added"]
     assert "without a proper id: it may have letters" in results[1].problems[0]
 
 
-def test_a_kind_of_another_type_is_named(tmp_path: Path) -> None:
-    database = open_database(tmp_path / "s.db", create=True)
-    results = [*import_file(database, DATA / "hostile" / "import-type-list.jsonl")]
+def test_a_kind_of_another_type_is_named(db: Database) -> None:
+    results = [*import_file(db, DATA / "hostile" / "import-type-list.jsonl")]
     assert [one.outcome for one in results] == ["added", "refused", "added"]
     with pytest.raises(Refused, match="has no session"):
-        list(import_file(database, DATA / "hostile" / "type-list.jsonl"))
-    database.close()
+        list(import_file(db, DATA / "hostile" / "type-list.jsonl"))
 
 
 @pytest.mark.parametrize("value", [["x"], {"a": 1}, 2**63, -(2**63) - 1])
-def test_a_value_that_no_column_holds_is_named(tmp_path: Path, value: object) -> None:
+def test_a_value_that_no_column_holds_is_named(
+    tmp_path: Path, db: Database, value: object
+) -> None:
     names = {name for table in REQUIRED_COLUMNS.values() for name in table
              if not name.endswith("_json")}  # fmt: skip
     for name in sorted(names):
@@ -314,8 +317,6 @@ def test_a_value_that_no_column_holds_is_named(tmp_path: Path, value: object) ->
         row = next((one["data"] for one in reversed(bad) if name in one["data"]), bad[0]["data"])
         (bad[-1]["data"] if name.startswith("tool_") else row)[name] = value
         hostile.write(tmp_path / "in.jsonl", bad)
-        database = open_database(tmp_path / "s.db", create=True)
-        (result,) = import_file(database, tmp_path / "in.jsonl")
-        database.close()
+        (result,) = import_file(db, tmp_path / "in.jsonl")
         assert result.outcome == "refused"
         assert f"without a proper {name}" in result.problems[0], result.problems

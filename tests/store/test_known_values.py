@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import Database, open_database
 from store.queries.known_values import known_values
 from tests.store import making
 
 
-def test_the_values_of_the_newest_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_values_of_the_newest_sessions(
+    of_any_form: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = of_any_form
     monkeypatch.setenv("HOME", "/home/mira")
-    db = open_database(making.contract(tmp_path / "s.db"))
     for number in range(3):
         id = making.add_session(
             db.connection, f"ses_{number}", number, agent="codex" if number else "pi",
@@ -28,7 +30,7 @@ def test_the_values_of_the_newest_sessions(tmp_path: Path, monkeypatch: pytest.M
     making.add_part(db.connection, "ses_0", "msg_0", "prt_x", 1, type="dynamic-tool",
                     data={"type": "dynamic-tool", "toolName": "mcp__look"})
     making.add_part(db.connection, "ses_0", "msg_0", "prt_y", 2, type="dynamic-tool",
-                    data_json="{")
+                    data_json="{" if db.server is None else "[]")
     found = known_values(db)
     assert [tuple(each) for each in found["agent"]] == [
         ("codex", "2 sessions"), ("pi", "1 session")]

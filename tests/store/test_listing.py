@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,14 @@ from store.queries.listing import ListQuery
 from store.queries.listing_filter import ListFilterTest, narrows
 from tests.tui.stores import MINUTE, NOW, Told, put, some
 
+Opened = Callable[[Path], Database]
 
-def opened(path: Path) -> Database:
-    return open_database(path, write=False)
+
+def number_of(db: Database, id: str) -> int:
+    """Return the number by which the list knows a session."""
+    (found,) = db.connection.execute(
+        f"SELECT {db.sql.rowid()} FROM chat_sessions WHERE id = ?", (id,)).fetchone()
+    return int(found)
 
 
 def ids(db: Database, rowids: list[int]) -> list[str]:
@@ -30,7 +36,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_orders(sort: str, tmp_path: Path) -> None:
+def test_orders(sort: str, tmp_path: Path, opened: Opened) -> None:
     told = [Told("ses_a", age=3, tokens=5, cost=1.0), Told("ses_b", age=1, tokens=7, cost=0.5),
             Told("ses_c", age=2, tokens=9, cost=2.0),
             Told("ses_d", age=4, tokens=8, cost=0.7)]
@@ -52,11 +58,11 @@ def test_orders(sort: str, tmp_path: Path) -> None:
     assert ids(db, list(keys.rowids)) == [f"ses_{letter}" for letter in ORDERS[sort]]
 
 
-def test_a_row_is_what_is_stored(tmp_path: Path) -> None:
+def test_a_row_is_what_is_stored(tmp_path: Path, opened: Opened) -> None:
     told = Told("ses_b", "Told", "/w/other", 2, "ses_a", "subagent", "codex", "gpt-5", 12, 0.25,
                 True, "running", "main")  # fmt: skip
     db = opened(put(tmp_path / "s.db", [Told("ses_a"), told]))
-    row = listing.rows_of(db, [2])[2]
+    (row,) = listing.rows_of(db, [number_of(db, "ses_b")]).values()
     at = NOW - 2 * MINUTE
     assert (row.id, row.title, row.agent, row.source, row.model, row.workspace) == (
         "ses_b", "Told", "codex", "codex", "gpt-5", "/w/other")
@@ -65,7 +71,7 @@ def test_a_row_is_what_is_stored(tmp_path: Path) -> None:
     assert (row.updated_at, row.archived_at, row.star, row.tags) == (at, NOW, False, ())
 
 
-def test_shelves_and_workspaces(tmp_path: Path) -> None:
+def test_shelves_and_workspaces(tmp_path: Path, opened: Opened) -> None:
     told = [Told("ses_a", workspace="/w/a"), Told("ses_b", workspace="/w/a/b", archived=True),
             Told("ses_c", workspace="/w/ab")]
     db = opened(put(tmp_path / "s.db", told))
@@ -79,13 +85,13 @@ def test_shelves_and_workspaces(tmp_path: Path) -> None:
     assert found(ListQuery(shelf="all", workspace="/w/a")) == {"ses_a", "ses_b"}
 
 
-def test_days_are_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_days_are_local(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", age=0), Told("ses_b", age=24 * 60)]))
     keys = list_keys.all_keys(db, ListQuery(group="day"))
     assert keys.group_names == [list_keys.day_of(NOW), list_keys.day_of(NOW - 24 * 60 * MINUTE)]
 
 
-def test_lineage_that_bites_its_tail_is_cut(tmp_path: Path) -> None:
+def test_lineage_that_bites_its_tail_is_cut(tmp_path: Path, opened: Opened) -> None:
     told = [Told("ses_a", parent="ses_b"), Told("ses_b", parent="ses_a"),
             Told("ses_c", parent="ses_c"), Told("ses_d", parent="ses_gone")]
     db = opened(put(tmp_path / "s.db", told))
@@ -97,7 +103,9 @@ def test_lineage_that_bites_its_tail_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", ["workspace", "day", "none"])
-def test_the_first_page_stands_where_the_whole_list_has_it(group: str, tmp_path: Path) -> None:
+def test_the_first_page_stands_where_the_whole_list_has_it(
+    group: str, tmp_path: Path, opened: Opened
+) -> None:
     told = some(200)
     for number in range(0, 150, 7):
         told[number].parent = told[number + 30].id
@@ -131,33 +139,40 @@ def test_damaged_json_costs_just_itself(tmp_path: Path) -> None:
         ("re:/^Ret/", "retry", False), ("strasse", "Straße", True),
     ],
 )
-def test_words_of_the_filter(query: str, text: str, found: bool, tmp_path: Path) -> None:
+def test_words_of_the_filter(
+    query: str, text: str, found: bool, tmp_path: Path, opened: Opened
+) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", text, workspace=None)]))
     test = ListFilterTest(parse(query, now=NOW))
-    assert test.matching(db, [1], NOW) == ({1} if found else set())
+    number = number_of(db, "ses_a")
+    assert test.matching(db, [number], NOW) == ({number} if found else set())
 
 
-def test_matching_reads_chunks(tmp_path: Path) -> None:
+def test_matching_reads_chunks(tmp_path: Path, opened: Opened) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", "Ünïcode TITLE"), Told("ses_b", "other")]))
     test = ListFilterTest(parse("ünïcode title", now=NOW))
-    assert test.matching(db, [1, 2, 99], NOW) == {1}
+    one, other = number_of(db, "ses_a"), number_of(db, "ses_b")
+    assert test.matching(db, [one, other, 99], NOW) == {one}
 
 
-def test_fields_and_words_of_the_filter(tmp_path: Path) -> None:
+def test_fields_and_words_of_the_filter(tmp_path: Path, opened: Opened) -> None:
     db = opened(put(tmp_path / "s.db", [
         Told("ses_a", "Retry", source="codex"), Told("ses_b", "Retry", activity="error", age=9_999),
         Told("ses_c", "other", activity="error", age=9_999),
     ]))
 
-    def found(query: str) -> set[int]:
-        return ListFilterTest(parse(query, now=NOW)).matching(db, [1, 2, 3], NOW)
+    names = {number_of(db, f"ses_{letter}"): letter for letter in "abc"}
 
-    assert found("retry agent:codex") == {1}
-    assert found("is:error") == {2, 3}
-    assert found("is:error retry") == {2}
-    assert found("-is:error") == {1}
-    assert found("retry -agent:codex") == {2}
-    assert found("is:hidden") == set() and found("-is:hidden") == {1, 2, 3}
+    def found(query: str) -> str:
+        matching = ListFilterTest(parse(query, now=NOW)).matching(db, list(names), NOW)
+        return "".join(sorted(names[number] for number in matching))
+
+    assert found("retry agent:codex") == "a"
+    assert found("is:error") == "bc"
+    assert found("is:error retry") == "b"
+    assert found("-is:error") == "a"
+    assert found("retry -agent:codex") == "b"
+    assert found("is:hidden") == "" and found("-is:hidden") == "abc"
 
 
 @pytest.mark.parametrize(("query", "parts", "needed"), [
@@ -183,7 +198,8 @@ def test_when_a_query_narrows_the_one_before(before: str, query: str, narrower: 
     assert narrows(parse(query, now=NOW), parse(before, now=NOW)) is narrower
 
 
-def test_a_long_word_takes_no_longer_with_every_letter(tmp_path: Path) -> None:
+def test_a_long_word_takes_no_longer_with_every_letter(tmp_path: Path, opened: Opened) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", "a" * 5_000)]))
     for word in ("a" * 7 + "b", "a" * 60 + "b"):
-        assert ListFilterTest(parse(word, now=NOW)).matching(db, [1], NOW) == set()
+        number = number_of(db, "ses_a")
+        assert ListFilterTest(parse(word, now=NOW)).matching(db, [number], NOW) == set()

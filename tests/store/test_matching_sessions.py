@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
 
 import pytest
 
 from store.engine.database import Database, open_database
+from store.engine.opening import open_target
 from store.language.query import parse
 from store.queries.known_values import known_values
 from store.queries.matching_sessions import session_condition, session_test
@@ -20,9 +22,8 @@ NOW = 1_795_000_000_000
 HOME = "/home/mira"
 
 
-def filled(path: Path) -> Database:
+def filled(db: Database) -> Database:
     """Sessions ``a`` to ``e``; the ids say nothing else."""
-    db = open_database(path)
     connection = db.connection
 
     def add(id: str, at: int, metadata: dict[str, object], **more: object) -> None:
@@ -45,8 +46,11 @@ def filled(path: Path) -> Database:
     add("ses_d", NOW - 3 * DAY, {"lineage": {"kind": "subagent"},
                                  "user": {"tags": ["build"]}}, agent="opencode",
         parent_id="ses_a", archived_at=NOW, workspace_root="/home/mira/code/api-old")
-    making.add_session(connection, "ses_e", NOW, agent="gemini", metadata_json="{",
-                       model_json="[", workspace_root="/home/mira/my folder")
+    # A server's columns of JSON take nothing that is none.
+    is_file = db.server is None
+    making.add_session(connection, "ses_e", NOW, agent="gemini",
+                       metadata_json="{" if is_file else "[]", model_json="[" if is_file else "7",
+                       workspace_root="/home/mira/my folder")
     making.add_message(connection, "ses_b", "msg_hidden_one", at=NOW - 40 * DAY)
     return db
 
@@ -56,16 +60,23 @@ def select(db: Database, text: str) -> str:
     assert not query.problems, query.problems
     condition, values = session_condition(db, query)
     rows = db.connection.execute(
-        f"SELECT s.rowid, s.id FROM chat_sessions s WHERE {condition}", values).fetchall()
+        f"SELECT {db.sql.rowid('s')}, s.id FROM chat_sessions s WHERE {condition}",
+        values).fetchall()
     test = session_test(db, query, NOW)
     found = {rowid for rowid, _ in rows} if test is None else test([rowid for rowid, _ in rows])
     return "".join(sorted(id[-1] for rowid, id in rows if rowid in found))
 
 
-@pytest.fixture(params=[making.own, making.contract], scope="module")
-def db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Database:
-    make: Callable[[Path], Path] = request.param
-    return filled(make(tmp_path_factory.mktemp("store") / "s.db"))
+@pytest.fixture(params=[making.own, making.contract, "server"], scope="module")
+def sessions(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    with contextlib.ExitStack() as stack:
+        if request.param == "server":
+            target = stack.enter_context(request.getfixturevalue("server_stores").lent())
+        else:
+            target = request.param(tmp_path_factory.mktemp("store") / "s.db")
+        yield filled(stack.enter_context(contextlib.closing(open_target(target, write=True))))
 
 
 @pytest.mark.parametrize(("text", "found"), [
@@ -96,12 +107,12 @@ def db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
     ("-is:interrupted,archived", "abce"),
     ("agent:codex is:fork words of text -other", "c"),
 ])
-def test_fields_select_sessions(db: Database, text: str, found: str) -> None:
-    assert select(db, text) == found
+def test_fields_select_sessions(sessions: Database, text: str, found: str) -> None:
+    assert select(sessions, text) == found
 
 
-def test_a_fork_without_a_kind_has_messages_older_than_itself(tmp_path: Path) -> None:
-    db = open_database(making.contract(tmp_path / "s.db"))
+def test_a_fork_without_a_kind_has_messages_older_than_itself(of_any_form: Database) -> None:
+    db = of_any_form
     for id, first in (("ses_f", NOW - DAY), ("ses_g", NOW + 1)):
         making.add_session(db.connection, id, NOW, parent_id="ses_x")
         making.add_message(db.connection, id, f"msg_{id}", at=first)
@@ -114,8 +125,8 @@ def test_a_fork_without_a_kind_has_messages_older_than_itself(tmp_path: Path) ->
     ("-is:starred", "ade"), ("project:harb", "a"), ("account:=ada", "a"), ("-account:ada", "bcde"),
     ("owner:gra", "b"), ("owner:ace", ""), ("-owner:=grace", "acde"),
 ])
-def test_the_agents_own_words_and_stars(tmp_path: Path, text: str, found: str) -> None:
-    db = open_database(making.contract(tmp_path / "s.db"))
+def test_the_agents_own_words_and_stars(of_any_form: Database, text: str, found: str) -> None:
+    db = of_any_form
     for id, metadata in {
         "ses_a": {"backscroll": {"status": "failed", "project": "harbour", "account": "ada"}},
         "ses_b": {"owner": "grace",
@@ -146,6 +157,6 @@ def test_a_host_may_have_anything_in_its_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["a" * 5_000, "*a" * 2_000, "\0", "\ud800", "%_[x]\\", "?" * 99])
-def test_hostile_values_end(db: Database, value: str) -> None:
+def test_hostile_values_end(sessions: Database, value: str) -> None:
     for field in ("title", "workspace", "agent", "id", "tag"):
-        select(db, f'{field}:"{value}"')
+        select(sessions, f'{field}:"{value}"')

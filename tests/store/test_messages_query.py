@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,10 @@ from tests.store.making import WRAP, add_message, add_part, add_session, contrac
 COUNT = 50
 
 
-@pytest.fixture(params=["own", "contract"])
-def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+@pytest.fixture
+def talk(of_any_form: Database) -> Database:
     """Fifty messages, always two of one time, whose ids go the other way round."""
-    path = (own if request.param == "own" else contract)(tmp_path / "s.db")
-    database = open_database(path)
-    connection = database.file
+    connection = of_any_form.connection
     connection.execute("BEGIN")
     for session in ("s", "other"):
         add_session(connection, session)
@@ -32,8 +29,7 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
             add_part(connection, "s", name, f"{name}-{index}", index)
     add_message(connection, "other", "elsewhere", 3)
     connection.execute("COMMIT")
-    yield database
-    database.close()
+    return of_any_form
 
 
 def name_of(number: int) -> str:
@@ -147,10 +143,9 @@ class TestNames:
                 messages.resolve_message(talk, "s", name)
 
 
-@pytest.mark.parametrize("form", ["own", "contract"])
-def test_a_session_across_the_wrap_reads_in_order(tmp_path: Path, form: str) -> None:
+def test_a_session_across_the_wrap_reads_in_order(of_any_form: Database) -> None:
     """Its ids start again at zero in the middle; its messages do not."""
-    database = open_database((own if form == "own" else contract)(tmp_path / "s.db"))
+    database = of_any_form
     add_session(database.connection, "s")
     expected: list[str] = []
     for now in (WRAP - 2, WRAP - 1, WRAP, WRAP + 1):
@@ -178,7 +173,6 @@ def test_a_session_across_the_wrap_reads_in_order(tmp_path: Path, form: str) -> 
         start = expected.index(middle[0])
         assert middle == expected[start : start + 4]
         assert name in middle
-    database.close()
 
 
 def test_the_real_file_whose_ids_wrap_reads_in_order(tmp_path: Path) -> None:
@@ -195,9 +189,8 @@ def test_the_real_file_whose_ids_wrap_reads_in_order(tmp_path: Path) -> None:
 
 
 class TestEveryRowIsReturned:
-    def test_hidden_and_queued_ones_unless_only_shown_are_asked_for(self, tmp_path: Path) -> None:
-        database = open_database(own(tmp_path / "s.db"))
-        add_session(database.connection, "s")
+    def test_hidden_and_queued_ones_unless_only_shown_are_asked_for(self, db: Database) -> None:
+        add_session(db.connection, "s")
         for at, (name, metadata) in enumerate(
             {
                 "shown": {"origin": "human"},
@@ -207,13 +200,12 @@ class TestEveryRowIsReturned:
                 "fired": {"queued_at": None},
             }.items()
         ):
-            add_message(database.connection, "s", name, at, metadata=metadata)
-        every = messages.page(database, "s")
+            add_message(db.connection, "s", name, at, metadata=metadata)
+        every = messages.page(db, "s")
         assert names(every) == ["shown", "hidden", "queued", "cancelled", "fired"]
         assert [row.hidden_at for row, _ in every] == [None, 5, None, None, None]
-        assert names(messages.page(database, "s", shown_only=True)) == ["shown", "fired"]
-        assert messages.count(database, "s", shown_only=True) == 2
-        database.close()
+        assert names(messages.page(db, "s", shown_only=True)) == ["shown", "fired"]
+        assert messages.count(db, "s", shown_only=True) == 2
 
     def test_a_hidden_at_column_counts_as_well_as_the_key(self, tmp_path: Path) -> None:
         database = open_database(grida(tmp_path / "s.db"))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database
 from store.recorder.backoff import AGAIN
 from store.recorder.direct import DirectRecorder, insist
 from store.recorder.procedures import drive
@@ -24,10 +23,8 @@ Make = Callable[[], tuple[DirectRecorder, Recording, Told]]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(tmp_path / "store.db", create=True)
-    yield opened
-    opened.close()
+def database(db: Database) -> Database:
+    return db
 
 
 @pytest.fixture
@@ -117,6 +114,7 @@ def test_a_delta_that_fits_nothing_is_named_and_the_rest_is_kept(
     assert [line for line, _ in told] == [4]
 
 
+@pytest.mark.file
 def test_what_a_locked_store_refuses_is_written_later(database: Database, make: Make) -> None:
     recorder, recording, told = make()
     database.connection.execute("PRAGMA busy_timeout = 0")
@@ -139,6 +137,7 @@ def test_what_a_locked_store_refuses_is_written_later(database: Database, make: 
         "error": "boom"}
 
 
+@pytest.mark.file
 def test_a_session_is_made_when_the_store_is_free_again(database: Database) -> None:
     database.connection.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(database.path, isolation_level=None)

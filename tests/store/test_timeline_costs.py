@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from store.prices.table import Price, PriceTable
 from store.queries import details
-from tests.store.talks import Talk, make_store
+from tests.store.talks import Talk
 from tui.details.facts import fact_blocks
 
 PRICES = PriceTable([[Price(4, pattern="m")]])
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(make_store(tmp_path / "s.db", "own"))
+def talk(own_talk: Talk) -> Talk:
+    return own_talk
 
 
 def noted(usd: float) -> dict[str, Any]:

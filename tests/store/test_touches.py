@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,8 +133,8 @@ def test_the_hub_reads_edits_and_runs(samples: Database) -> None:
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(open_database(tmp_path / "store.db", create=True))
+def talk(db: Database) -> Talk:
+    return Talk(db)
 
 
 def call(name: str, given: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -250,9 +249,11 @@ def test_values_of_any_kind(talk: Talk) -> None:
         call("apply_patch", {"input": "*** Begin Patch\n*** Update File: \n"}), cwd=["no"],
     )  # fmt: skip
     message = talk.message("assistant", text("x"))
+    # What a server's columns do not take, a file's may hold.
+    data, at = ("no json", "x") if talk.db.server is None else ("[]", 1)
     talk.db.connection.execute(
-        "INSERT INTO chat_parts VALUES ('p', ?, ?, 9, 'tool-Bash', 'no json', NULL, NULL, 'x', 1)",
-        (message, talk.session_id),
+        "INSERT INTO chat_parts VALUES ('p', ?, ?, 9, 'tool-Bash', ?, NULL, NULL, ?, 1)",
+        (message, talk.session_id, data, at),
     )
     found = touches(talk.db, talk.session_id)
     assert list(found.files) == ["/home/x/api/a\nb\x1b]52;c;x\x07"] and found.commands == []

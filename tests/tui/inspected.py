@@ -99,8 +99,13 @@ OUTPUT = "\n".join(f"line {number}" for number in range(38)) + "\nE   assert Giv
 
 
 def make_store(path: Path) -> Talk:
+    """Make a library with a session, see ``fill_store``."""
+    return fill_store(open_database(path, create=True))
+
+
+def fill_store(db: Database) -> Talk:
     """Return a session with a prompt, an answer with three parts, and a second turn."""
-    talk = Talk(open_database(path, create=True))
+    talk = Talk(db)
     talk.message("user", text("Find out why.\n\n```py\nprint(1)\n```"), origin="human")
     answer = talk.message(
         "assistant", text("I will **look**."), bash("pytest -q tests/sync", OUTPUT, 1),

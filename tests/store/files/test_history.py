@@ -33,10 +33,8 @@ B = "/home/x/api/b.py"
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    database = open_database(tmp_path / "store.db", create=True)
-    yield Talk(database)
-    database.close()
+def talk(db: Database) -> Talk:
+    return Talk(db)
 
 
 def edit(old: str, new: str, path: str = A, **more: Any) -> dict[str, Any]:

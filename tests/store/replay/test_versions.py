@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import Database
 from store.events.log import switch_on
 from store.replay.log import Lives, PartVersions, Writes, log_page, part_versions
 from store.rows import PartRow
@@ -48,7 +46,7 @@ def test_versions_of_a_large_part_have_a_bound(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("grows", [True, False])
 def test_any_version_of_a_large_part_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+    db: Database, monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
     monkeypatch.setattr("store.replay.log.MOST_BYTES", 250)
 
@@ -57,43 +55,41 @@ def test_any_version_of_a_large_part_is_read(
             f"{at}{'-' * 84}")
         return json.dumps({"type": "text", "text": words} if grows else {"output": words})
 
-    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as db:
-        switch_on(db)
-        do = db.connection.execute
-        do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
-           " VALUES ('ses_1', 'a', '{}', 1, 1)")
-        do("INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'assistant', '{}', 1, 1)")
-        do("INSERT INTO chat_parts VALUES ('p', 'msg_1', 'ses_1', 0, ?, ?, NULL, NULL, 1, 1)",
-           ("text" if grows else "tool-Bash", data(1)))
-        for at in range(2, 10):
-            do("UPDATE chat_parts SET data_json = ?, updated_at = ?", (data(at), at))
-        do("UPDATE events SET at = coalesce(updated_at, created_at)")
-        lives = Lives()
-        lives.take(log_page(db, "ses_1", 0, 99)[0])
-        (life,) = lives.parts["p"]
-        writes = Writes(life.times, life.seqs, is_own=True, is_past=False)
-        assert list(writes.times) == list(range(1, 10))
-        for moment in (*range(1, 10), 5, 99):
-            versions = part_versions(db, "ses_1", writes, moment)
-            found = versions.at(moment)
-            assert versions.covers(moment) and found is not None
-            assert json.loads(found[0].data_json) == json.loads(data(min(moment, 9)))
+    switch_on(db)
+    do = db.connection.execute
+    do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+       " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    do("INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'assistant', '{}', 1, 1)")
+    do("INSERT INTO chat_parts VALUES ('p', 'msg_1', 'ses_1', 0, ?, ?, NULL, NULL, 1, 1)",
+       ("text" if grows else "tool-Bash", data(1)))
+    for at in range(2, 10):
+        do("UPDATE chat_parts SET data_json = ?, updated_at = ?", (data(at), at))
+    do("UPDATE events SET at = coalesce(updated_at, created_at)")
+    lives = Lives()
+    lives.take(log_page(db, "ses_1", 0, 99)[0])
+    (life,) = lives.parts["p"]
+    writes = Writes(life.times, life.seqs, is_own=True, is_past=False)
+    assert list(writes.times) == list(range(1, 10))
+    for moment in (*range(1, 10), 5, 99):
+        versions = part_versions(db, "ses_1", writes, moment)
+        found = versions.at(moment)
+        assert versions.covers(moment) and found is not None
+        assert json.loads(found[0].data_json) == json.loads(data(min(moment, 9)))
 
 
-def test_what_an_import_writes_later_is_not_as_it_happened(tmp_path: Path) -> None:
+def test_what_an_import_writes_later_is_not_as_it_happened(db: Database) -> None:
     now = system_clock()
-    with contextlib.closing(open_database(tmp_path / "library.db", create=True)) as db:
-        switch_on(db)
-        do = db.connection.execute
-        do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
-           " VALUES ('ses_1', 'a', '{}', 1, 1)")
-        do("INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'user', '{}', 1, 1)")
-        for number, at in enumerate((now, now - 3_600_000)):
-            do("INSERT INTO chat_parts VALUES (?, 'msg_1', 'ses_1', ?, 'text', '{}', NULL, NULL,"
-               " ?, ?)", (f"prt_{number}", number, at, at))
-        events, last = log_page(db, "ses_1", 0, 99)
-        lives = Lives()
-        lives.take(events)
-        assert [lives.parts[f"prt_{number}"][0].is_own for number in (0, 1)] == [True, False]
-        assert last == 4 and log_page(db, "ses_1", 4, 99) == ([], None)
-        assert log_page(db, "ses_1", 0, 3)[1] == 3
+    switch_on(db)
+    do = db.connection.execute
+    do("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+       " VALUES ('ses_1', 'a', '{}', 1, 1)")
+    do("INSERT INTO chat_messages VALUES ('msg_1', 'ses_1', 'user', '{}', 1, 1)")
+    for number, at in enumerate((now, now - 3_600_000)):
+        do("INSERT INTO chat_parts VALUES (?, 'msg_1', 'ses_1', ?, 'text', '{}', NULL, NULL,"
+           " ?, ?)", (f"prt_{number}", number, at, at))
+    events, last = log_page(db, "ses_1", 0, 99)
+    lives = Lives()
+    lives.take(events)
+    assert [lives.parts[f"prt_{number}"][0].is_own for number in (0, 1)] == [True, False]
+    assert last == 4 and log_page(db, "ses_1", 4, 99) == ([], None)
+    assert log_page(db, "ses_1", 0, 3)[1] == 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from store.prices.table import Price, PriceTable
 from store.stats.costs import costs_of, is_kept
 from store.stats.statistics import ALWAYS, figures, open_rollups
 from tests.store.stats.test_rollups import kept, note
-from tests.store.talks import Talk, make_store
+from tests.store.talks import Talk
 from tui.words.spending import cost_words
 
 PRICES = PriceTable(
@@ -24,8 +23,8 @@ PRICES = PriceTable(
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return Talk(make_store(tmp_path / "s.db", "own"))
+def talk(own_talk: Talk) -> Talk:
+    return own_talk
 
 
 def test_costs_are_told_estimated_or_unknown(talk: Talk) -> None:
