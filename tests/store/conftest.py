@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,24 @@ def db(location: str) -> Iterator[Database]:
     """An empty library, open for writing."""
     with contextlib.closing(open_target(location, write=True)) as database:
         yield database
+
+
+@pytest.fixture
+def new_library(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], Database]]:
+    """A function that opens one more empty library for writing."""
+    with contextlib.ExitStack() as stack:
+
+        def open_another() -> Database:
+            if engine == "file":
+                place = str(tmp_path / f"library-{next(numbers)}.db")
+                return stack.enter_context(contextlib.closing(open_database(place, create=True)))
+            url = stack.enter_context(request.getfixturevalue("server_stores").lent())
+            return stack.enter_context(contextlib.closing(open_target(url, write=True)))
+
+        numbers = count(1)
+        yield open_another
 
 
 @pytest.fixture(params=["own", "contract", "server", "server contract"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,23 +35,37 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def synced(root: Path, kind: str = "claude-code") -> Database:
-    db = open_database(root.parent / "library.db", create=True)
-    Sync(db).run([Target(source(kind), root)])
-    return db
+Synced = Callable[..., Database]
+Spent = Callable[[Path], Figures]
 
 
-def spent(folder: Path) -> Figures:
-    """Sync a project folder's tree and return what was spent, in all and in the details."""
-    root = folder.parents[1]
-    db = synced(root)
-    whole = counted(db)
-    ids = [row[0] for row in db.connection.execute("SELECT id FROM chat_sessions")]
-    by_details = sum(details.timeline(db, session).spent.total for session in ids)
-    alone = sum(counted(db, [name]).total for name in ids)
-    db.close()
-    assert by_details == alone == whole.total
-    return whole
+@pytest.fixture
+def synced(opened: Callable[[Path], Database]) -> Synced:
+    """A function that reads sessions into a library, and opens it, or a copy on a server."""
+
+    def read(root: Path, kind: str = "claude-code") -> Database:
+        path = root.parent / "library.db"
+        with contextlib.closing(open_database(path, create=True)) as db:
+            Sync(db).run([Target(source(kind), root)])
+        return opened(path)
+
+    return read
+
+
+@pytest.fixture
+def spent(synced: Synced) -> Spent:
+    """A function that says what a project folder's tree spent, in all and in the details."""
+
+    def read(folder: Path) -> Figures:
+        db = synced(folder.parents[1])
+        whole = counted(db)
+        ids = [row[0] for row in db.connection.execute("SELECT id FROM chat_sessions")]
+        by_details = sum(details.timeline(db, session).spent.total for session in ids)
+        alone = sum(counted(db, [name]).total for name in ids)
+        assert by_details == alone == whole.total
+        return whole
+
+    return read
 
 
 def answers(*numbers: int, session: str = File().session) -> File:
@@ -69,7 +85,7 @@ def usage(output: int, given: int = 0) -> dict[str, int]:
 @pytest.mark.parametrize(
     "name", ["{} (1)", "{} - Copy", "{} copy 2", "{} (conflicted copy 2026-11-20)", "renamed"]
 )
-def test_a_copy_of_a_file(root: Path, name: str) -> None:
+def test_a_copy_of_a_file(root: Path, spent: Spent, name: str) -> None:
     file = answers(1, 10)
     file.write(root)
     file.lines += answers(1, 10, 100).lines[4:]
@@ -77,7 +93,7 @@ def test_a_copy_of_a_file(root: Path, name: str) -> None:
     assert spent(root).total == 111
 
 
-def test_a_copy_in_another_project(root: Path) -> None:
+def test_a_copy_in_another_project(root: Path, spent: Spent) -> None:
     file = answers(1, 10)
     file.write(root)
     file.lines += answers(1, 10, 100).lines[4:]
@@ -86,7 +102,7 @@ def test_a_copy_in_another_project(root: Path) -> None:
     assert (whole.total, whole.answers, whole.copies) == (111, 3, 2)
 
 
-def test_a_gateway_numbers_the_answers_of_each_session(root: Path) -> None:
+def test_a_gateway_numbers_the_answers_of_each_session(root: Path, spent: Spent) -> None:
     for place, session in enumerate((File().session, OTHER)):
         file = File(session)
         file.user("hi")
@@ -97,7 +113,9 @@ def test_a_gateway_numbers_the_answers_of_each_session(root: Path) -> None:
     assert (whole.total, whole.answers, whole.copies) == (20, 4, 0)
 
 
-def test_a_gateway_without_requests_is_told_apart_by_time_and_words(root: Path) -> None:
+def test_a_gateway_without_requests_is_told_apart_by_time_and_words(
+    root: Path, spent: Spent
+) -> None:
     for place, session in enumerate((File().session, OTHER)):
         file = File(session)
         file.at += place * 60_000
@@ -107,7 +125,7 @@ def test_a_gateway_without_requests_is_told_apart_by_time_and_words(root: Path) 
     assert spent(root).total == 10
 
 
-def test_a_copy_that_has_lost_its_request(root: Path) -> None:
+def test_a_copy_that_has_lost_its_request(root: Path, spent: Spent) -> None:
     file = answers(1, 10)
     file.write(root)
     for line in file.lines:
@@ -119,7 +137,7 @@ def test_a_copy_that_has_lost_its_request(root: Path) -> None:
     assert spent(root).total == 11
 
 
-def test_a_resumed_copy_with_new_times_and_no_requests(root: Path) -> None:
+def test_a_resumed_copy_with_new_times_and_no_requests(root: Path, spent: Spent) -> None:
     for place, session in enumerate((File().session, OTHER)):
         file = File(session, version="0.2.126")
         file.at += place * 600_000
@@ -132,7 +150,7 @@ def test_a_resumed_copy_with_new_times_and_no_requests(root: Path) -> None:
     assert spent(root).total == 12
 
 
-def test_an_answer_is_counted_with_its_largest_usage(root: Path) -> None:
+def test_an_answer_is_counted_with_its_largest_usage(root: Path, spent: Spent) -> None:
     file = answers(1)
     file.assistant("cut", id="msg_2", requestId="req_2", usage=usage(1))
     file.write(root, OTHER)
@@ -141,7 +159,7 @@ def test_an_answer_is_counted_with_its_largest_usage(root: Path) -> None:
     assert spent(root).total == 51
 
 
-def test_a_helper_that_repeats_an_answer_of_its_parent(root: Path) -> None:
+def test_a_helper_that_repeats_an_answer_of_its_parent(root: Path, spent: Spent) -> None:
     file = answers(1, 10)
     file.write(root)
     helper = answers(1, 10)
@@ -154,7 +172,7 @@ def test_a_helper_that_repeats_an_answer_of_its_parent(root: Path) -> None:
     assert (whole.total, whole.copies) == (111, 2)
 
 
-def test_a_replayed_conversation_in_one_file(root: Path) -> None:
+def test_a_replayed_conversation_in_one_file(root: Path, spent: Spent) -> None:
     file = answers(1, 10)
     first = file.lines[:]
     file.last = None
@@ -188,17 +206,19 @@ def fork(file: File, session: str = OTHER, *, marked: bool = True) -> File:
 
 @pytest.mark.parametrize("marked", [True, False])
 class TestRunningTotals:
+    @pytest.fixture(autouse=True)
+    def _synced(self, synced: Synced) -> None:
+        self.synced = synced
+
     def cost(self, root: Path, *files: File) -> dict[str, float]:
         for file in files:
             file.write(root)
-        db = synced(root.parents[1])
+        db = self.synced(root.parents[1])
         whole = counted(db)
         titles = {key: each.told_usd for key, each in counted_by(db, "session").items()}
         sessions = dict(db.connection.execute(
-            "SELECT json_extract(metadata_json, '$.source.id'), id FROM chat_sessions"
-        ))  # fmt: skip
+            f"SELECT {db.form.source_id('s')}, id FROM chat_sessions s").fetchall())
         alone = {name: counted(db, [own]).told_usd for name, own in sessions.items()}
-        db.close()
         assert alone == pytest.approx({name: titles[own] for name, own in sessions.items()})
         return {"all": round(whole.told_usd, 6)} | {
             name: round(value, 6) for name, value in alone.items()
@@ -246,7 +266,7 @@ class TestRunningTotals:
         assert self.cost(root, file) == {"all": 0.75, file.session: 0.75}
 
 
-def test_a_call_in_an_answer_without_an_id_of_the_api(root: Path) -> None:
+def test_a_call_in_an_answer_without_an_id_of_the_api(root: Path, spent: Spent) -> None:
     file = File()
     file.user("run it")
     for place in range(2):
@@ -261,6 +281,10 @@ def test_a_call_in_an_answer_without_an_id_of_the_api(root: Path) -> None:
 
 class TestCodexForks:
     """A fork by Codex 0.98, whose parent's ``session_meta`` got one more key."""
+
+    @pytest.fixture(autouse=True)
+    def _synced(self, synced: Synced) -> None:
+        self.synced = synced
 
     def total(self, tmp_path: Path, *forks: str, parent: bool) -> int:
         home = tmp_path / "codex"
@@ -285,10 +309,7 @@ class TestCodexForks:
             fork.says("yours")
             fork.count(5000 + number, 1000)
             fork.write(home)
-        db = synced(home, "codex")
-        whole = counted(db)
-        db.close()
-        return whole.total
+        return counted(self.synced(home, "codex")).total
 
     def test_with_its_parent(self, tmp_path: Path) -> None:
         assert self.total(tmp_path, B, parent=True) == 1110
@@ -306,11 +327,11 @@ class TestTwoFilesOfOneSession:
 
     def check(self, db: Database, path: Path, copy: Path, total: int) -> None:
         rows = db.connection.execute(
-            "SELECT s.id, json_extract(s.metadata_json, '$.source.path'),"
-            " json_extract(s.metadata_json, '$.source.copy_of'), group_concat(p.data_json)"
-            " FROM chat_sessions s JOIN chat_parts p ON p.session_id = s.id"
-            " WHERE p.type = 'text' GROUP BY s.id"
-        ).fetchall()
+            f"SELECT s.id, {db.form.fact('s', 'source.path')},"
+            f" {db.form.fact('s', 'source.copy_of')}, '' FROM chat_sessions s").fetchall()
+        rows = [(*row[:3], "".join(text for (text,) in db.connection.execute(
+            "SELECT data_json FROM chat_parts WHERE type = 'text' AND session_id = ?",
+            (row[0],)).fetchall())) for row in rows]
         assert {row[1] for row in rows} == {str(path), str(copy)}
         assert sorted(row[2] is None for row in rows) == [False, True]
         for words in ("shared", "only here", "only there"):
@@ -330,16 +351,14 @@ class TestTwoFilesOfOneSession:
         assert [row.id for row in listed] == [one.id for one in choices]
         again = sum(1 for row in rows if sessions.resolve(db, row[0]).id == row[0])
         assert again == 2
-        db.close()
 
     def name(self, db: Database) -> str:
         (found,) = {row[0] for row in db.connection.execute(
-            "SELECT json_extract(metadata_json, '$.source.id') FROM chat_sessions"
-        )}  # fmt: skip
+            f"SELECT {db.form.source_id('s')} FROM chat_sessions s").fetchall()}
         return str(found)
 
     @pytest.mark.parametrize("where", ["beside", "elsewhere"])
-    def test_claude_code(self, root: Path, where: str) -> None:
+    def test_claude_code(self, root: Path, synced: Synced, where: str) -> None:
         def file(*own: tuple[str, int]) -> File:
             made = File()
             for text, number in (("shared", 1), *own):
@@ -357,7 +376,7 @@ class TestTwoFilesOfOneSession:
         self.check(synced(root.parents[1]), path, copy, 111)
 
     @pytest.mark.parametrize("where", ["beside", "archived"])
-    def test_codex(self, tmp_path: Path, where: str) -> None:
+    def test_codex(self, tmp_path: Path, synced: Synced, where: str) -> None:
         def lines(text: str) -> Lines:
             made = Lines(A, None)
             made.turn("shared", "re shared", "r1")
@@ -376,7 +395,9 @@ class TestTwoFilesOfOneSession:
         self.check(synced(home, "codex"), path, copy, 3 * 110)
 
 
-def test_numbered_answers_without_requests_are_told_apart_by_their_times(root: Path) -> None:
+def test_numbered_answers_without_requests_are_told_apart_by_their_times(
+    root: Path, spent: Spent
+) -> None:
     for place, session in enumerate((File().session, OTHER)):
         file = File(session)
         file.at += place * 60_000
@@ -388,7 +409,9 @@ def test_numbered_answers_without_requests_are_told_apart_by_their_times(root: P
     assert (whole.total, whole.answers, whole.copies) == (20, 4, 0)
 
 
-def test_numbered_answers_of_one_moment_are_told_apart_by_what_was_asked(root: Path) -> None:
+def test_numbered_answers_of_one_moment_are_told_apart_by_what_was_asked(
+    root: Path, spent: Spent
+) -> None:
     for place, session in enumerate((File().session, OTHER)):
         file = File(session)
         file.user("hi")

@@ -18,9 +18,8 @@ from store.exports.reading import read_session
 from store.exports.ui_messages import ui_message
 from store.recorder.large_json import LARGE
 from tests.sources.postgres_server import Server
-from tests.store.engines import new_server_store
+from tests.store.engines import host_tables, new_server_store
 from tests.store.recording import feed_output
-from tests.store.test_server_store import typed
 
 TEXT = "half \ud83d, nul \0, 文字 \U0001f600 \"quoted\" \\ \n" * (LARGE // 36)
 OUTPUT = {"text": TEXT, "rows": [{"n": n, "t": ["文" * 9, 2**70, 1.5]} for n in range(1_000)]}
@@ -126,7 +125,7 @@ async def test_a_large_part_is_of_the_state_of_its_message(
 @pytest.mark.parametrize("kind", ["jsonb", "text"])
 def test_a_hosts_large_parts_are_read_as_they_are(postgres: Server, kind: str) -> None:
     host = postgres.database()
-    host.execute(typed(kind))
+    host.execute(host_tables(kind))
     text = "文字 \U0001f600 \"q\" \\ \n" * (LARGE // 20)
     part = {"type": "text", "text": text, "n": [1.5, 2**40]}
     data = json.dumps(part)

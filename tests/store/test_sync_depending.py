@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,10 @@ class Relatives(LineSource):
 
 
 @pytest.fixture
-def database(db: Database) -> Database:
-    return db
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "store.db", create=True)
+    yield opened
+    opened.close()
 
 
 def titles(database: Database) -> dict[str, str]:
@@ -90,7 +92,7 @@ def test_a_file_that_was_looked_for_comes_changes_and_goes(
 
 @pytest.mark.parametrize("first", ["child", "parent"])
 def test_what_a_unit_wanted_may_come_later(
-    database: Database, tmp_path: Path, db: Database, first: str
+    database: Database, tmp_path: Path, first: str
 ) -> None:
     root, source = tmp_path / "source", Relatives()
     lines = {"child": line(1, wants="x"), "parent": line(2, tells="x")}
@@ -101,10 +103,12 @@ def test_what_a_unit_wanted_may_come_later(
         os.utime(root / f"{name}.lines", ns=(1, 1))
         run(database, root, source)
     assert titles(database)["child"] == "after parent"
+    other = open_database(tmp_path / "other.db", create=True)
     source.read_units.clear()
-    run(db, root, source)
+    run(other, root, source)
     assert sorted(source.read_units) == ["child.lines", "parent.lines"]
-    assert dump(db, TABLES) == dump(database, TABLES)
+    assert dump(other, TABLES) == dump(database, TABLES)
+    other.close()
 
 
 def at_call(number: int) -> Callable[[], bool]:

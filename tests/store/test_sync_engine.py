@@ -41,8 +41,10 @@ ALL = (*TABLES, *SIDE_TABLES)
 
 
 @pytest.fixture
-def database(db: Database) -> Database:
-    return db
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "store.db", create=True)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_reads_the_newest_first_and_then_nothing(database: Database, root: Path)
 
 
 def test_growth_in_small_appends_equals_one_reading(
-    database: Database, root: Path, db: Database
+    database: Database, root: Path, tmp_path: Path
 ) -> None:
     path = root / "s5.lines"
     for number in range(10, 14):
@@ -87,8 +89,10 @@ def test_growth_in_small_appends_equals_one_reading(
             file.write(whole[9:])
         summary = run(database, root)
         assert (summary.read, summary.updated) == (1, 1)
-    run(db, root)
-    assert dump(db, ALL) == dump(database, ALL)
+    other = open_database(tmp_path / "other.db", create=True)
+    run(other, root)
+    assert dump(other, ALL) == dump(database, ALL)
+    other.close()
 
 
 def test_a_replaced_or_shortened_file_is_read_again(database: Database, root: Path) -> None:
@@ -143,20 +147,22 @@ def test_damage_costs_itself_and_is_cleared_when_it_is_mended(
 
 
 def test_a_session_whose_rows_are_refused_costs_only_itself(
-    database: Database, root: Path, db: Database
+    database: Database, root: Path, tmp_path: Path
 ) -> None:
     run(database, root)
     before = dump(database, TABLES)
     role = ["no", "role"]
     for name, at in (("first", START - 1), ("odd", START + 3), ("last", START + 9)):
         write_lines(root, name, 3, at=at, role=role)
-    summary = run(db, root)
-    assert (summary.db, summary.problems) == (6, 3)
-    assert dump(db, TABLES) == before
-    found = problems(db)
+    new = open_database(tmp_path / "new.db", create=True)
+    summary = run(new, root)
+    assert (summary.new, summary.problems) == (6, 3)
+    assert dump(new, TABLES) == before
+    found = problems(new)
     assert [Path(one.path).stem for one in found] == ["first", "last", "odd"]
     assert all(one.reason.startswith("cannot be written: ") for one in found)
-    assert run(db, root).read == 0
+    assert run(new, root).read == 0
+    new.close()
 
 
 def test_a_root_that_cannot_be_listed_is_a_problem(database: Database, root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ ALL = (*TABLES, *SIDE_TABLES)
 
 
 @pytest.fixture
-def database(db: Database) -> Database:
-    return db
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "store.db", create=True)
+    yield opened
+    opened.close()
 
 
 def write(database: Database, draft: SessionDraft, **options: Any) -> Written:

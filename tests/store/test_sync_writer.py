@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from store.engine.database import Database, in_transaction
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import Ambiguous, NotFound
 from store.ids import derived_session_id
 from store.queries import originals, sessions
@@ -28,8 +29,10 @@ WRAP = 26 * 2**36
 
 
 @pytest.fixture
-def database(db: Database) -> Database:
-    return db
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "store.db", create=True)
+    yield opened
+    opened.close()
 
 
 def write(database: Database, draft: SessionDraft, **options: Any) -> Written:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.database import Database, in_transaction
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.stats.checking import check
@@ -30,8 +30,9 @@ LATER = 1_900_000_000_000
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_syncs_in_any_order(tmp_path: Path, db: Database, seed: int) -> None:
+def test_syncs_in_any_order(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
+    db = open_database(tmp_path / "library.db", create=True)
     targets = [sample.copied(tmp_path / str(place)) for place, sample in enumerate(SAMPLES)]
     chance.shuffle(targets)
     counter = Counter(db.path)
@@ -57,6 +58,7 @@ def test_syncs_in_any_order(tmp_path: Path, db: Database, seed: int) -> None:
         counter.look()
         counter.resume()
     counter.close()
+    db.close()
     assert check(tmp_path / "library.db") == []
 
 
@@ -78,7 +80,7 @@ def do_something(db: Database, session: str, chance: random.Random) -> None:
         pass
 
 
-def test_recordings_are_followed(tmp_path: Path, db: Database) -> None:
+def test_recordings_are_followed(db: Database) -> None:
     counter = Counter(db.path)
     for _, vector in sorted(VECTORS.items()):
         record(db, vector["chunks"], sdk=vector.get("sdk", 6))
@@ -93,4 +95,5 @@ def test_recordings_are_followed(tmp_path: Path, db: Database) -> None:
         counter.look()
         counter.resume()
     counter.close()
-    assert check(tmp_path / "library.db") == []
+    db.close()
+    assert check(db.path) == []

@@ -331,22 +331,26 @@ def test_the_longest_turns(own_talk: Talk) -> None:
     assert asked(talk.db).whole.active_ms == 1_000
 
 
-def test_the_opencode_sample_costs_what_its_own_answers_did(tmp_path: Path, db: Database) -> None:
+def test_the_opencode_sample_costs_what_its_own_answers_did(tmp_path: Path) -> None:
     sample = DATA / "opencode"
     expected = json.loads((sample / "EXPECTED.json").read_text())["opencode.db"]
     copy = shutil.copytree(sample, tmp_path / "opencode")
+    db = open_database(tmp_path / "library.db", create=True)
     Sync(db).run([Target(source("opencode"), copy / "opencode.db")])
     assert asked(db).whole.told_usd == pytest.approx(expected["cost_without_fork_copies"])
+    db.close()
 
 
-def test_the_claude_code_sample_adds_up_to_what_was_served(db: Database) -> None:
+def test_the_claude_code_sample_adds_up_to_what_was_served(tmp_path: Path) -> None:
     sample = DATA / "claude-code"
     expected = json.loads((sample / "EXPECTED.json").read_text())["tokens_all_files_deduplicated"]
+    db = open_database(tmp_path / "library.db", create=True)
     Sync(db).run([Target(source("claude-code"), sample / "home" / ".claude")])
     assert asked(db).whole.tokens == (
         expected["input"], expected["output"] - expected["reasoning"], expected["reasoning"],
         expected["cache_read"], expected["cache_write"],
     )  # fmt: skip
+    db.close()
 
 
 def test_copies_are_counted_once_and_hidden_turns_stay_spent(talk: Talk) -> None:
