@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from store.engine import schema
@@ -49,6 +49,8 @@ __all__ = ["Database", "Form", "detect_form", "in_transaction", "open_database"]
 
 
 READING = "opened read only"
+_MOST_LOCKED = 200
+"""Of more sessions, all others are kept from writing: a server has room for some thousand locks."""
 SERVERS: dict[str, Callable[..., Database]] = {}
 """By ``Database.place``, what opens a store on a server that this process has opened before."""
 
@@ -148,10 +150,24 @@ class Database:
         if self.server is not None:
             self.remote.lock_session(session_id)
 
-    def lock_all(self) -> None:
-        """Keep all others from writing until the transaction ends, where they could."""
-        if self.server is not None:
+    def lock_sessions(self, find: Callable[[], Iterable[str]]) -> None:
+        """Keep others from changing some sessions until the transaction ends, where they could.
+
+        Args:
+            find: Returns their ids; called again once they are locked, until it finds no others.
+                Before that, a session may get children, or lose them.
+        """
+        if self.server is None:
+            find()
+            return
+        found, locked = {*find()}, set[str]()
+        if len(found) > _MOST_LOCKED:
             self.remote.lock_all()
+        while found - locked:
+            for session_id in sorted(found - locked):
+                self.remote.lock_session(session_id)
+            locked |= found
+            found = {*find()}
 
     def beginning_beside_recorders(self) -> Callable[[], None] | None:
         """Return what begins a transaction that calls ``lock_session`` for what it writes.

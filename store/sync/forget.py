@@ -60,14 +60,46 @@ def forget_chosen(
         NotFound: A session is not in the store; nothing is removed then.
         StoreError: As ``forget`` raises it.
     """
-    from store.events.log import forget_events
+    if database.server is None:
+        database.connection.execute("PRAGMA secure_delete = ON")
+    family = _forget(database, choose, clock, alone=database.server is None)
+    if family is None:
+        family = _forget(database, choose, clock, alone=True)
+    if family and database.server is None:
+        database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if family:
+        take_out(database, family)
+    return family or []
+
+
+def _forget(
+    database: Database, choose: Callable[[], list[str]], clock: Clock, *, alone: bool
+) -> list[str] | None:
+    """Delete sessions in a transaction, and return their ids.
+
+    Args:
+        database: The library.
+        choose: As in ``forget_chosen``.
+        clock: Gives the time for the change log.
+        alone: Whether nobody else writes meanwhile. Else recorders of other sessions may, and
+            None is returned where that cannot be: they might add events, or begin to use a
+            system prompt that is deleted.
+    """
+    from store.events.log import forget_events, has_events
     from store.verbs.log import drop_kept
 
     connection = database.connection
-    if database.server is None:
-        connection.execute("PRAGMA secure_delete = ON")
-    with transaction(connection, database.path):
-        family = _with_subagents(database, choose())
+    begin = None if alone else database.beginning_beside_recorders()
+    family: list[str] = []
+
+    def found() -> list[str]:
+        family[:] = _with_subagents(database, choose())
+        return [*family, *_children_of(database, family)]
+
+    with transaction(connection, database.path, begin=begin):
+        database.lock_sessions(found)
+        if not alone and (has_events(database) or _prompts_of(database, family)):
+            return None
         now = clock()
         connection.executemany(
             "INSERT INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)"
@@ -84,12 +116,19 @@ def forget_chosen(
         for session_id in family:
             orphan_children(database, session_id, clock)
             log_changes(database, session_id, (), clock)
-        trim_changes(database)
-    if family and database.server is None:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if family:
-        take_out(database, family)
+        if alone:
+            trim_changes(database)
     return family
+
+
+def _children_of(database: Database, session_ids: list[str]) -> list[str]:
+    """Return the sessions that lose their parent with some sessions."""
+    return [
+        child for session_id in session_ids for (child,) in database.connection.execute(
+            "SELECT id FROM chat_sessions WHERE parent_id = $1 UNION"
+            " SELECT session_id FROM session_links WHERE parent_id = $1", {"1": session_id}
+        ).fetchall()
+    ]
 
 
 def take_out(database: Database, session_ids: Sequence[str]) -> None:
@@ -150,15 +189,7 @@ def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
     """
     connection = database.connection
     digest_of = database.form.fact("m", "system_prompt_digest")
-    prompts = {
-        row[0]
-        for session_id in session_ids
-        for row in connection.execute(
-            f"SELECT DISTINCT {digest_of} FROM chat_messages m WHERE m.session_id = ?",
-            (session_id,),
-        )
-        if row[0] is not None
-    }
+    prompts = _prompts_of(database, session_ids)
     count = 0
     for session_id in session_ids:
         count += connection.execute(
@@ -171,6 +202,20 @@ def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
             (digest, digest),
         )
     return count
+
+
+def _prompts_of(database: Database, session_ids: Sequence[str]) -> set[str]:
+    """Return the digests of the system prompts that sessions name."""
+    digest_of = database.form.fact("m", "system_prompt_digest")
+    return {
+        row[0]
+        for session_id in session_ids
+        for row in database.connection.execute(
+            f"SELECT DISTINCT {digest_of} FROM chat_messages m WHERE m.session_id = ?",
+            (session_id,),
+        )
+        if row[0] is not None
+    }
 
 
 def _with_subagents(database: Database, session_ids: list[str]) -> list[str]:

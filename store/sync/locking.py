@@ -159,11 +159,16 @@ def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[],
 
 
 def transaction(
-    connection: Connection, store: Path
+    connection: Connection, store: Path, *, begin: Callable[[], object] | None = None
 ) -> contextlib.AbstractContextManager[None]:
     """Return a transaction that waits up to ``LOCK_PATIENCE_S`` for other writers.
+
+    Args:
+        connection: A writing connection in autocommit mode.
+        store: The store's file.
+        begin: Begins it beside others; None begins it alone.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
-    return transactions.transaction(connection, store, wait_s=LOCK_PATIENCE_S)
+    return transactions.transaction(connection, store, wait_s=LOCK_PATIENCE_S, begin=begin)

@@ -9,6 +9,7 @@ deletions stay there. ``backscroll forget`` deletes without a way back.
 from __future__ import annotations
 
 from store.engine.database import Database
+from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.verbs import fork_rows
 from store.verbs.cells import CellEdit, dump_edits, set_column
@@ -21,6 +22,7 @@ THERE = "the session is in the store again, as by an import, and is left as it i
 GONE = f"only the newest {KEPT} deletions can be undone, and this one is older"
 
 
+@beside_others
 def delete(db: Database, session_id: str, *, now: int) -> list[str]:
     """Delete a session and its subagents; returns their ids, the session's first.
 
@@ -35,6 +37,7 @@ def delete(db: Database, session_id: str, *, now: int) -> list[str]:
         NotFound: The session is not there.
         Refused: It or one of its subagents runs, or it is read from an agent's own files.
     """
+    lock_family(db, session_id)
     require_session(db, session_id)
     _refuse_from_source(db, session_id)
     family = _family(db, session_id)
@@ -53,6 +56,20 @@ def delete(db: Database, session_id: str, *, now: int) -> list[str]:
             f"DELETE FROM {rows} WHERE verb_seq NOT IN (SELECT DISTINCT verb_seq FROM"
             f" {kept_table(db, 'chat_sessions', 'deleted')} ORDER BY verb_seq DESC LIMIT {KEPT})")
     return family
+
+
+def lock_family(db: Database, session_id: str) -> None:
+    """Keep others from changing a session, its subagents, and what was forked from them.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+    """
+    def found() -> list[str]:
+        family = _family(db, session_id)
+        return [*family, *(child for member in family for child in _children(db, member))]
+
+    db.lock_sessions(found)
 
 
 def take_out(db: Database, seq: int, session_id: str, now: int) -> None:
@@ -107,13 +124,16 @@ def _family(db: Database, session_id: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def _children(db: Database, session_id: str) -> list[str]:
+    return [row[0] for row in db.connection.execute(
+        "SELECT id FROM chat_sessions WHERE parent_id = $1", {"1": session_id}).fetchall()]
+
+
 def _orphan(db: Database, family: list[str], now: int) -> list[CellEdit]:
     """Take the parent from sessions that stay behind."""
     edits = []
     for member in family:
-        rows = db.connection.execute(
-            "SELECT id FROM chat_sessions WHERE parent_id = $1", {"1": member}).fetchall()
-        for child in (row[0] for row in rows if row[0] not in family):
+        for child in (one for one in _children(db, member) if one not in family):
             edits += [set_column(db, "chat_sessions", child, column, None)
                       for column in ("parent_id", "parent_message_id")]
             note_change(db, child, now)

@@ -101,10 +101,10 @@ def is_there_again(db: Database, seq: int, kept: Kept = "undone") -> bool:
         seq: The entry of the verb log that they belong to.
         kept: Why they are kept.
     """
-    return any(exists(db, session_id) for session_id in _kept_sessions(db, seq, kept))
+    return any(exists(db, session_id) for session_id in kept_sessions(db, seq, kept))
 
 
-def _kept_sessions(db: Database, seq: int, kept: Kept) -> list[str]:
+def kept_sessions(db: Database, seq: int, kept: Kept) -> list[str]:
     """Return the ids of the sessions that are kept for a verb, as they were taken.
 
     Args:
@@ -126,7 +126,7 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
         seq: The entry of the verb log that they belong to.
         kept: Why they were kept.
     """
-    found, log = _kept_sessions(db, seq, kept), log_of(db)
+    found, log = kept_sessions(db, seq, kept), log_of(db)
     for table in kept_tables(db):
         rows = kept_table(db, table, kept)
         columns = columns_of(db, table)

@@ -9,7 +9,7 @@ from store.engine.transactions import beside_others
 from store.errors import Refused
 from store.verbs import fork_rows, rollups
 from store.verbs.cells import CellEdit, apply_edit, load_edits
-from store.verbs.delete import bring_back_deleted, take_out
+from store.verbs.delete import bring_back_deleted, lock_family, take_out
 from store.verbs.guards import require_session
 from store.verbs.log import LogEntry, newest_done, note_change, oldest_undone, set_state
 
@@ -98,10 +98,11 @@ def redo(db: Database, *, now: int) -> Step:
 def _lock(db: Database, entry: LogEntry, edits: list[CellEdit]) -> None:
     """Keep recorders from what a step changes."""
     if entry.verb == "delete":
-        db.lock_all()
+        lock_family(db, entry.session_id)
     of_edits = {edit.row_id for edit in edits if edit.table == "chat_sessions"}
-    for session_id in sorted({entry.session_id, entry.created_session or "", *of_edits} - {""}):
-        db.lock_session(session_id)
+    of_kept = fork_rows.kept_sessions(db, entry.seq, "deleted") if entry.verb == "delete" else []
+    changed = {entry.session_id, entry.created_session or "", *of_edits, *of_kept} - {""}
+    db.lock_sessions(lambda: changed)
 
 
 def _apply(db: Database, entry: LogEntry, edits: list[CellEdit], now: int) -> None:

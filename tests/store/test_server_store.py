@@ -10,14 +10,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from store.engine import changes, schema
+from store.engine import changes, database, schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target, recognise
 from store.engine.server import connection, watching
@@ -41,6 +41,7 @@ from store.queries import inspection, messages, sessions
 from store.recorder.procedures import drive
 from store.recorder.writing import log_change
 from store.store import Store
+from store.sync.forget import forget
 from store.verbs.delete import delete
 from store.verbs.fork import fork
 from store.verbs.guards import require_session
@@ -619,12 +620,10 @@ def test_a_recorder_goes_on_beside_undo_and_a_copy(postgres: Cluster) -> None:
 
     with transaction(db.connection, begin=db.beginning_beside_recorders()):
         db.lock_session(copied)
-        # Deleting takes all of the lock; it would wait for this here.
+        # What has all of the lock, such as a migration, would wait for this here.
         assert locks() == {"ShareLock"}
         feed(other, recording, [{"type": "text-delta", "id": "t", "delta": "on"}])
         drive(other, recording.save())
-        db.lock_all()
-        assert locks() == {"ShareLock", "ExclusiveLock"}
     assert stored(other, message)["parts"][0]["text"] == "on"
     in_transaction(db, archive, [copied], now=1)
     for step, count in ((undo, 0), (redo, 1)):
@@ -636,5 +635,43 @@ def test_a_recorder_goes_on_beside_undo_and_a_copy(postgres: Cluster) -> None:
         in_transaction(db, step, now=4)
         assert len(other.connection.execute("SELECT 1 FROM chat_sessions").fetchall()) == count
     drive(other, recording.close())
+    for each in (db, other):
+        each.close()
+
+
+@pytest.mark.parametrize("most_locked", [200, 0])
+def test_deleting_waits_for_recorders_of_its_sessions_alone(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch, most_locked: int
+) -> None:
+    url = new_server_store(postgres)
+    db, other = open_target(url, write=True), open_target(url, write=True)
+    talk = Talk(db)
+    mine, gone, kept, forked = (talk.session(name) for name in ("mine", "gone", "kept", "forked"))
+    helper = talk.session(
+        parent_id=gone, metadata_json='{"lineage": {"kind": "subagent"}}')
+    db.connection.execute("UPDATE chat_sessions SET parent_id = ? WHERE id = ?", (gone, forked))
+    monkeypatch.setattr(database, "_MOST_LOCKED", most_locked)
+    monkeypatch.setattr(connection, "_BEGIN", connection._BEGIN.replace("5s", "100ms"))
+
+    def recorder_of(session: str) -> AbstractContextManager[None]:
+        return transaction(
+            other.connection, begin=lambda: other.remote.begin_beside_others(session))
+
+    family = (gone, helper, forked)
+    for step, waits_for in (
+        (lambda: in_transaction(db, delete, gone, now=1), family),
+        (lambda: in_transaction(db, undo, now=2), family),
+        (lambda: in_transaction(db, redo, now=3), family),
+        (lambda: in_transaction(db, undo, now=4), family),
+        (lambda: forget(db, [kept]), (kept,)),
+        (lambda: forget(db, [gone]), family),
+    ):
+        for session in waits_for if most_locked else (mine,):
+            with recorder_of(session), pytest.raises((sqlite3.OperationalError, StoreError)):
+                step()
+        with recorder_of(mine) if most_locked else nullcontext():
+            step()
+    assert {row[0] for row in db.connection.execute("SELECT id FROM chat_sessions")} == {
+        mine, forked}
     for each in (db, other):
         each.close()

@@ -363,7 +363,7 @@ class ServerConnection:
             self.script(f"SELECT {_lock_of(session_id)}")
 
     def lock_all(self) -> None:
-        """Keep all others from writing until the transaction ends."""
+        """Keep all others from writing until the transaction ends; before any session is locked."""
         if self._is_beside_others and self.in_transaction:
             self.script(f"SELECT pg_advisory_xact_lock({_WRITERS})")
             self._is_beside_others = False
