@@ -24,6 +24,7 @@ from store.engine.dialect import SQLITE, Dialect
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.holder import holder
 from store.engine.server.login import Login, login_of
+from store.engine.server.rows import row_class
 from store.engine.server.sent import Sent
 from store.engine.server.statements import Turned, turned
 from store.engine.server.waiting import AnswerLoop
@@ -582,6 +583,7 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
     base = asyncpg.Connection
     driver = await asyncpg.connect(
         **login.arguments, connection_class=base if loop is None else loop.connection_class(base),
+        record_class=row_class(),
         timeout=CONNECT_S, command_timeout=ANSWER_S if loop is None else None,
         # Statements are kept here, with what their values are.
         statement_cache_size=0, server_settings={"application_name": APPLICATION},

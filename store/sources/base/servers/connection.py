@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from store.engine.dialect import quoted
 from store.engine.server.login import Login, login_of, url_address
+from store.engine.server.rows import row_class
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.databases import Row
@@ -441,7 +442,7 @@ class PostgresRows:
 
 async def _connected(login: Login) -> Any:
     return await import_module("asyncpg").connect(
-        **login.arguments, timeout=CONNECT_S, command_timeout=READ_S,
+        **login.arguments, record_class=row_class(), timeout=CONNECT_S, command_timeout=READ_S,
         # Poolers hand each transaction to another server process.
         statement_cache_size=0, server_settings={"application_name": APPLICATION},
     )  # fmt: skip
