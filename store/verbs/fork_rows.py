@@ -12,6 +12,10 @@ from store.verbs.log import Kept, kept_table, log_of
 
 def columns_of(db: Database, table: str) -> list[str]:
     """Return the names of a table's columns, whatever form the store has."""
+    if db.server is not None and db.form.name == "own":
+        from store.engine.server.schema import columns_now
+
+        return list(columns_now(db.remote, table))
     return list(db.form.columns.get(table) or ATTACHMENT_COLUMNS)
 
 
@@ -76,12 +80,18 @@ def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") ->
     tables = kept_tables(db)
     for table, column in tables.items():
         rows = kept_table(db, table, kept)
-        if log_of(db) is db.connection:
+        if db.server is None:
             db.connection.execute(
                 f"INSERT INTO {rows} SELECT $1, * FROM main.{table} WHERE {column} = $2",
                 {"1": seq, "2": session_id})
             continue
         names = columns_of(db, table)
+        if log_of(db) is db.connection:
+            db.connection.execute(
+                f"INSERT INTO {rows}(verb_seq, {_listed(names)})"
+                f" SELECT $1, {_listed(names)} FROM main.{table} WHERE {column} = $2",
+                {"1": seq, "2": session_id})
+            continue
         found = db.connection.execute(
             f"SELECT {_listed(names)} FROM {table} WHERE {column} = $1", {"1": session_id})
         log_of(db).executemany(

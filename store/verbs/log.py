@@ -14,6 +14,7 @@ from typing import Literal
 
 from store.engine.connection import Connection
 from store.engine.database import Database
+from store.engine.dialect import quoted
 from store.engine.side_tables import VERB_LOG
 from store.system.locations import data_dir
 from store.system.paths import real_path
@@ -97,6 +98,7 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
     where = log_schema(db)
     name = f"{where}.{kept}_{table}"
     if db.server is not None and db.form.name == "own":
+        _add_missing(db, table, f"{kept}_{table}")
         return name
     if db.server is not None:
         columns = ", ".join(f'"{each}"' for each in db.form.columns[table])
@@ -106,6 +108,16 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
         f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
     )
     return name
+
+
+def _add_missing(db: Database, table: str, kept: str) -> None:
+    """Add the columns that a table of a server got since its rows are kept."""
+    from store.engine.server.schema import columns_now
+
+    there = columns_now(db.remote, kept)
+    for column, kind in columns_now(db.remote, table).items():
+        if column not in there:
+            db.connection.execute(f"ALTER TABLE {kept} ADD COLUMN {quoted(column)} {kind}")
 
 
 def deleted_session(db: Database, name: str) -> list[str]:

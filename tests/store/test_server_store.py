@@ -39,7 +39,7 @@ from store.engine.transactions import (
 from store.errors import Refused, StoreError
 from store.events.log import switch_on
 from store.ids import IdMinter
-from store.queries import inspection, messages, sessions
+from store.queries import inspection, messages, sessions, windows
 from store.recorder.procedures import drive
 from store.recorder.writing import log_change
 from store.store import Store
@@ -655,6 +655,48 @@ def test_a_recorder_goes_on_beside_undo_and_a_copy(postgres: Cluster) -> None:
         in_transaction(db, step, now=4)
         assert len(other.connection.execute("SELECT 1 FROM chat_sessions").fetchall()) == count
     drive(other, recording.close())
+    for each in (db, other):
+        each.close()
+
+
+def test_columns_come_and_go_behind_an_open_store(postgres: Cluster) -> None:
+    """Another program may add some; what they hold goes with a session, and comes back with it."""
+    url = new_server_store(postgres)
+    db, other = open_target(url, write=True), open_target(url, write=True)
+    server, ids, talk = Server(postgres, url.split("/")[3].split("?")[0]), IdMinter(), Talk(db)
+
+    def work(session: str) -> None:
+        recording, message = record(other, [{"type": "start"}, {"type": "text-start", "id": "t"}],
+                                    session=session)
+        feed(other, recording, [{"type": "text-delta", "id": "t", "delta": "on"},
+                                {"type": "text-end", "id": "t"}, {"type": "finish"}])
+        drive(other, recording.close())
+        assert stored(other, message)["parts"][0]["text"] == "on"
+        assert windows.window_at_end(db, session).messages[-1].id == message
+        in_transaction(db, rename, session, "New", now=1)
+        now = talk.now + 10**9
+        forked = in_transaction(db, fork, session, message, ids=ids, now=now)
+        in_transaction(db, undo, now=now)
+        in_transaction(db, redo, now=now)
+        assert {row.id for row in sessions.page(db, sessions.SessionFilter(), limit=-1)} >= {
+            session, forked.session_id}
+        in_transaction(db, delete, session, now=now)
+        assert sessions.get(db, session) is None
+        in_transaction(db, undo, now=now)
+        row = sessions.get(other, session)
+        assert row is not None and row.title == "New"
+
+    work(talk.session())
+    for change in ("ADD extra text DEFAULT 'x'", "DROP extra"):
+        for table in schema.REQUIRED_COLUMNS:
+            server.execute(f"ALTER TABLE {table} {change}")
+        session = talk.session()
+        if "ADD" in change:
+            server.execute("UPDATE chat_sessions SET extra = 'mine' WHERE id = $1", session)
+        work(session)
+        if "ADD" in change:
+            assert server.rows("SELECT extra FROM chat_sessions WHERE id = $1", session) == [
+                {"extra": "mine"}]
     for each in (db, other):
         each.close()
 

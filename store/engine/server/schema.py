@@ -108,6 +108,21 @@ def tables_there(connection: ServerConnection) -> dict[str, str]:
     return there
 
 
+def columns_now(connection: ServerConnection, table: str) -> dict[str, str]:
+    """Return the types of a table's columns by their names, in order.
+
+    Another program may have added or dropped some since the store was opened.
+
+    Args:
+        connection: The store.
+        table: The table, as in statements.
+    """
+    return dict(connection.execute(
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute"
+        " WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+        (connection.schemas.get(table, table),)).fetchall())
+
+
 def script(version: int) -> str:
     """Return the script that migrates a store from a version to the next."""
     turned = schema.MIGRATIONS[version]
