@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.sources.postgres_server import Server
+    from tests.store.pooler import Pooler
 
 # What the user of this terminal has set is none of what the tests ask for.
 for _name in tuple(os.environ):
@@ -110,3 +111,24 @@ def postgres() -> Iterator[Server]:
             patch.setattr(f"store.engine.server.connection.{limit}", 120.0)
         yield server
     server.remove()
+
+
+@pytest.fixture
+def pooler(postgres: Server) -> Iterator[Callable[..., Pooler]]:
+    """Start poolers before the server, with settings; without one, the test is skipped."""
+    from tests.sources.postgres_server import REQUIRED
+    from tests.store.pooler import Pooler, program
+
+    if program() is None:
+        if os.environ.get(REQUIRED):
+            pytest.fail("no pgbouncer")
+        pytest.skip("no pgbouncer")
+    made: list[Pooler] = []
+
+    def make(**settings: object) -> Pooler:
+        made.append(Pooler(postgres, **settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.remove()

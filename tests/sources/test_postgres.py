@@ -28,6 +28,7 @@ from store.sync.targets import Target, classify
 from tests.sources import server_rows, test_hub_expected
 from tests.sources.postgres_server import DATA, GUARDED, PASSWORD, Database, Server
 from tests.sources.server_rows import url_of
+from tests.store.pooler import Pooler
 
 
 def copied(kind: str, file: str, folder: Path) -> Path:
@@ -55,6 +56,36 @@ def test_a_library_of_it_is_that_of_the_file(
     again.run([Target(make(), url_of(server.url))])
     assert (again.summary.read, again.changed) == (0, [])
     assert server.contents() == before
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "file"), [(HubSource, "hub", "hub.db"), (LionagiSource, "lionagi", "state.db")]
+)
+def test_behind_a_pooler_it_is_the_same(
+    make: Callable[[], Any], kind: str, file: str, postgres: Server,
+    pooler: Callable[..., Pooler], tmp_path: Path,
+) -> None:
+    """Each transaction may get another connection of the server, and only two are there."""
+    server = postgres.loaded(kind, file)
+    url = url_of(pooler(default_pool_size=2).url(server.url))
+    before = server.contents()
+    library = server_rows.synced(make(), url, tmp_path / "server.db").database
+    here = server_rows.synced(make(), copied(kind, file, tmp_path / "files"), tmp_path / "f.db")
+    assert server_rows.contents(library) == server_rows.contents(here.database)
+    assert server.contents() == before
+    # By way of the pooler and past it, it is one database.
+    past = Sync(library, Settings(helpers=0))
+    past.run([Target(make(), url_of(server.url))])
+    assert (past.summary.read, past.changed) == (0, [])
+    source = make()
+    units = list(source.units_on(url, []))
+    table = "messages" if kind == "hub" else "branches"
+    server.execute(f"UPDATE {table} SET created_at = created_at")
+    moved = source.moved_on(url)
+    assert moved is not None and {unit.key for unit in moved} == {unit.key for unit in units}
+    again = Sync(library, Settings(helpers=0))
+    again.run([Target(make(), url)])
+    assert (again.summary.read, again.changed) == (len(units), [])
 
 
 def test_the_hub_comes_out_as_expected(hub_server: Database) -> None:

@@ -25,7 +25,7 @@ from store.sync import watch_servers
 from store.sync.targets import Target
 from tests.sources.following import following
 from tests.sources.postgres_server import Database, Server
-from tests.sources.server_rows import url_of
+from tests.sources.server_rows import contents, synced, url_of
 
 BUSY = "4e59f4a2-58c8-478f-873c-14531a5c2444"
 FLOW = "9fcd6a94-5707-4442-87e4-72bca97c9ea4"
@@ -181,6 +181,33 @@ def texts(library: Library, session: str) -> list[str]:
     return [row[0] for row in library.connection.execute(
         "SELECT json_extract(data_json, '$.text') FROM chat_parts WHERE session_id = ?"
         " AND type = 'text'", (name,))]  # fmt: skip
+
+
+def test_columns_that_come_and_go_behind_a_source(hub_server: Database, tmp_path: Path) -> None:
+    source, url = listed(HubSource, hub_server), url_of(hub_server.url)
+    sync = synced(source, url, tmp_path / "s.db")
+    before = contents(sync.database)
+    for number, change in enumerate((
+        "ALTER TABLE parts ADD more text DEFAULT 'x'; ALTER TABLE messages ADD more jsonb",
+        "ALTER TABLE parts DROP more; ALTER TABLE messages DROP more",
+        "ALTER TABLE parts ALTER data TYPE json", "ALTER TABLE parts ALTER data TYPE jsonb",
+    )):
+        hub_server.execute(change)
+        hub_server.execute(PART, f"prt_0000b0000000{number}", text(f"more {number}"))
+        assert BUSY in moved(source, hub_server)
+        sync.run([Target(source, url)])
+        assert sync.summary.problems == 0
+        said = [part["data_json"].get("text") for part in contents(sync.database)["chat_parts"]
+                if part["session_id"] == derived_session_id("hub", BUSY)]
+        assert said.count(f"more {number}") == 1
+    hub_server.execute("ALTER TABLE parts RENAME data TO other")
+    sync.run([Target(source, url)])
+    (problem,) = kept.problems(sync.database)
+    assert "data" in problem.reason
+    assert len(contents(sync.database)["chat_parts"]) == len(before["chat_parts"]) + 4
+    hub_server.execute("ALTER TABLE parts RENAME other TO data")
+    sync.run([Target(source, url)])
+    assert kept.problems(sync.database) == []
 
 
 @pytest.mark.usefixtures("quick")

@@ -39,11 +39,10 @@ from store.store import Store
 from store.system.processes import this_process
 from store.upkeep.doctor_on_server import examine_server
 from store.verbs.shelf import archive
-from tests.sources.postgres_server import REQUIRED
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
 from tests.store.engines import new_server_store
-from tests.store.pooler import Pooler, program
+from tests.store.pooler import Pooler
 from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 from tests.store.test_server_large import OUTPUT, record_output
@@ -53,23 +52,6 @@ from tests.store.test_server_store import renamed, until
 @pytest.fixture
 def url(postgres: Cluster) -> str:
     return new_server_store(postgres)
-
-
-@pytest.fixture
-def pooler(postgres: Cluster) -> Iterator[Callable[..., Pooler]]:
-    if program() is None:
-        if os.environ.get(REQUIRED):
-            pytest.fail("no pgbouncer")
-        pytest.skip("no pgbouncer")
-    made: list[Pooler] = []
-
-    def make(**settings: object) -> Pooler:
-        made.append(Pooler(postgres, **settings))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.remove()
 
 
 def server_of(url: str, postgres: Cluster) -> Server:
