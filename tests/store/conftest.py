@@ -10,7 +10,7 @@ import pytest
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
 from tests.sources.postgres_server import Server
-from tests.store.engines import ServerStores, fill
+from tests.store.engines import Form, Fresh, ServerStores, fill
 from tests.store.making import own
 from tests.store.talks import Talk, make_store
 
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_on_server(item: pytest.Item) -> bool:
     of = getattr(item, "callspec", None)
-    names = ("engine", "talk", "own_talk", "of_any_form", "sessions")
+    names = ("engine", "talk", "own_talk", "of_any_form", "of_each_form", "sessions")
     return of is not None and any(str(of.params.get(each)).startswith("server") for each in names)
 
 
@@ -79,33 +79,33 @@ def db(location: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def new_library(
-    engine: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[Callable[[], Database]]:
-    """A function that opens one more empty library for writing."""
-    with contextlib.ExitStack() as stack:
+def fresh(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Fresh:
+    """A function that lends one more empty library, such as for an example of many."""
+    numbers = count(1)
 
-        def open_another() -> Database:
-            if engine == "file":
-                place = str(tmp_path / f"library-{next(numbers)}.db")
-                return stack.enter_context(contextlib.closing(open_database(place, create=True)))
-            url = stack.enter_context(request.getfixturevalue("server_stores").lent())
-            return stack.enter_context(contextlib.closing(open_target(url, write=True)))
+    @contextlib.contextmanager
+    def lent() -> Iterator[Database]:
+        with contextlib.ExitStack() as stack:
+            place = str(tmp_path / f"library-{next(numbers)}.db")
+            if engine == "server":
+                place = stack.enter_context(request.getfixturevalue("server_stores").lent())
+            opening = open_target(place, create=engine == "file", write=True)
+            yield stack.enter_context(contextlib.closing(opening))
 
-        numbers = count(1)
-        yield open_another
+    return lent
 
 
 @pytest.fixture(params=["own", "contract", "server", "server contract"])
 def of_any_form(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """An empty store of our own form and of a host's, in a file and on a server."""
-    if not request.param.startswith("server"):
-        with contextlib.closing(make_store(tmp_path / "library.db", request.param)) as database:
-            yield database
-        return
-    form = "contract" if request.param == "server contract" else "own"
-    with (request.getfixturevalue("server_stores").lent(form) as url,
-          contextlib.closing(open_target(url, write=True)) as database):
+    with _of_form(request, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture(params=["own", "contract", "grida", "server", "server contract"])
+def of_each_form(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty store of each form that there is."""
+    with _of_form(request, tmp_path) as database:
         yield database
 
 
@@ -129,20 +129,25 @@ def opened(engine: str, request: pytest.FixtureRequest) -> Iterator[Callable[[Pa
 @pytest.fixture(params=["own", "contract", "grida", "server"])
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     """A store of each form, and one of our own form on a server."""
-    yield from _talk(request, tmp_path)
+    with _of_form(request, tmp_path) as database:
+        yield Talk(database)
 
 
 @pytest.fixture(params=["own", "server"])
 def own_talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     """A store of our own form, in a file and on a server."""
-    yield from _talk(request, tmp_path)
+    with _of_form(request, tmp_path) as database:
+        yield Talk(database)
 
 
-def _talk(request: pytest.FixtureRequest, folder: Path) -> Iterator[Talk]:
-    if request.param != "server":
-        with contextlib.closing(make_store(folder / "store.db", request.param)) as db:
-            yield Talk(db)
+@contextlib.contextmanager
+def _of_form(request: pytest.FixtureRequest, folder: Path) -> Iterator[Database]:
+    """Open an empty store of a form, for writing."""
+    if not request.param.startswith("server"):
+        with contextlib.closing(make_store(folder / "store.db", request.param)) as database:
+            yield database
         return
-    with (request.getfixturevalue("server_stores").lent() as url,
-          contextlib.closing(open_target(url, write=True)) as db):
-        yield Talk(db)
+    form: Form = "contract" if request.param == "server contract" else "own"
+    with (request.getfixturevalue("server_stores").lent(form) as url,
+          contextlib.closing(open_target(url, write=True)) as database):
+        yield database

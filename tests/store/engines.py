@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Literal
 
@@ -17,6 +17,8 @@ from tests.sources.postgres_server import Server
 
 ENGINES = ("sqlite", "postgresql")
 Form = Literal["own", "contract"]
+Fresh = Callable[[], contextlib.AbstractContextManager[Database]]
+"""Lends an empty library."""
 _TEMPLATE = "store_template"
 _made: set[Server] = set()
 _SHAPE = (

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backscroll import Store
 from store.adapters.openai_agents import BackscrollSession
-from store.engine.database import open_database
+from store.engine.database import Database
 from store.events.log import switch_on
 from store.events.rebuilding import differing
-from tests.store.making import contract
 
 PROMPT = {"role": "user", "content": "What is the weather?"}
 ANSWER: list[dict[str, Any]] = [
@@ -35,21 +32,20 @@ def agents() -> Any:
     return import_module("agents")
 
 
-@pytest.fixture(params=["own", "contract", "own with a log"])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    found = tmp_path / "s.db"
-    if request.param != "own with a log":
-        yield contract(found) if request.param == "contract" else found
-        return
-    with contextlib.closing(open_database(found, create=True)) as database:
-        switch_on(database)
-        yield found
-        assert differing(database) == []
-        assert database.connection.execute("SELECT count(*) > 9 FROM events").fetchone() == (1,)
+@pytest.fixture
+def target(of_any_form: Database) -> Iterator[str]:
+    """What names a store; the events of a library of ours are what its tables hold."""
+    db = of_any_form
+    if db.form.name == "own":
+        switch_on(db)
+    yield str(db.path) if db.server is None else db.server.dsn
+    if db.form.name == "own":
+        assert differing(db) == []
+        assert db.connection.execute("SELECT count(*) > 9 FROM events").fetchone() == (1,)
 
 
-async def test_items_come_back_as_they_were_added(path: Path, agents: Any) -> None:
-    async with Store.open(path, create=True) as store:
+async def test_items_come_back_as_they_were_added(target: str, agents: Any) -> None:
+    async with Store.open(target) as store:
         session: Any = BackscrollSession("chat 1", store, model="openai/gpt-5")
         assert isinstance(session, agents.Session)
         assert await session.get_items() == [] and await session.pop_item() is None
@@ -75,8 +71,8 @@ async def test_items_come_back_as_they_were_added(path: Path, agents: Any) -> No
         assert listed.model["model_id"] == "gpt-5"
 
 
-async def test_the_newest_items_are_taken_out(path: Path) -> None:
-    async with Store.open(path, create=True) as store:
+async def test_the_newest_items_are_taken_out(target: str) -> None:
+    async with Store.open(target) as store:
         session: Any = BackscrollSession("chat", store)
         await session.add_items([PROMPT, *ANSWER])
         for item in reversed(ANSWER):
@@ -88,8 +84,8 @@ async def test_the_newest_items_are_taken_out(path: Path) -> None:
         assert await session.get_items() == [PROMPT, ANSWER[-1]]
 
 
-async def test_a_cleared_session_can_be_brought_back(path: Path) -> None:
-    async with Store.open(path, create=True) as store:
+async def test_a_cleared_session_can_be_brought_back(target: str) -> None:
+    async with Store.open(target) as store:
         session: Any = BackscrollSession("chat", store)
         await session.clear_session()
         await session.add_items([PROMPT, *ANSWER])
@@ -132,12 +128,12 @@ def shout(text: str) -> str:
 
 
 async def test_a_run_of_an_agent_goes_on_from_what_is_stored(
-    tmp_path: Path, agents: Any
+    location: str, agents: Any
 ) -> None:
     agents.set_tracing_disabled(True)
     model = scripted(agents)
     agent = agents.Agent(name="A", model=model, tools=[agents.function_tool(shout)])
-    async with Store.open(tmp_path / "s.db", create=True) as store:
+    async with Store.open(location) as store:
         session = BackscrollSession("chat", store)
         first = await agents.Runner.run(agent, "Say hi", session=session)
         assert first.final_output == "HI!"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.engine.database import Database, open_database
 from store.recorder.part_list import ProtocolError
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
 from store.recorder.reducer import UNKNOWN, MessageState
+from tests.store.engines import Fresh
 from tests.store.recording import feed, messages, new_state, plain
 
 IDS, CALLS = st.sampled_from(["1", "2"]), st.sampled_from(["c1", "c2"])
@@ -79,14 +75,6 @@ def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
     return taken
 
 
-@contextmanager
-def a_store() -> Iterator[Database]:
-    with tempfile.TemporaryDirectory() as folder:
-        db = open_database(Path(folder) / "store.db", create=True)
-        yield db
-        db.close()
-
-
 def take(state: MessageState, chunk: dict[str, Any]) -> None:
     """Apply a chunk, keeping one that the SDK ignores."""
     if not state.apply(chunk):
@@ -104,12 +92,12 @@ PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=list(H
 
 
 @PROPERTY
-@given(streams(), st.sampled_from(["chunk", "step", "turn"]), st.sampled_from([0, 16]),
-       st.sampled_from([1, 65_536]))
+@given(chunks=streams(), save_on=st.sampled_from(["chunk", "step", "turn"]),
+       milliseconds=st.sampled_from([0, 16]), size=st.sampled_from([1, 65_536]))
 def test_every_policy_ends_alike(
-    chunks: list[dict[str, Any]], save_on: Any, milliseconds: int, size: int
+    fresh: Fresh, chunks: list[dict[str, Any]], save_on: Any, milliseconds: int, size: int
 ) -> None:
-    with a_store() as db:
+    with fresh() as db:
         recording = Recording(policy=SavePolicy(save_on, size, milliseconds))
         drive(db, recording.start())
         feed(db, recording, chunks)
@@ -118,9 +106,9 @@ def test_every_policy_ends_alike(
 
 
 @PROPERTY
-@given(streams())
-def test_the_store_follows_every_chunk(chunks: list[dict[str, Any]]) -> None:
-    with a_store() as db:
+@given(chunks=streams())
+def test_the_store_follows_every_chunk(fresh: Fresh, chunks: list[dict[str, Any]]) -> None:
+    with fresh() as db:
         recording = Recording(policy=SavePolicy(save_buffer_ms=0))
         drive(db, recording.start())
         state = new_state()
@@ -131,13 +119,15 @@ def test_the_store_follows_every_chunk(chunks: list[dict[str, Any]]) -> None:
 
 
 @PROPERTY
-@given(streams(), st.data())
-def test_another_process_goes_on_at_a_step(chunks: list[dict[str, Any]], data: Any) -> None:
+@given(chunks=streams(), data=st.data())
+def test_another_process_goes_on_at_a_step(
+    fresh: Fresh, chunks: list[dict[str, Any]], data: Any
+) -> None:
     """Blocks end with the process, as they end with a step; everything else goes on."""
     whole = [*chunks, {"type": "finish-step"}]
     cuts = [n + 1 for n, chunk in enumerate(whole) if chunk["type"] == "finish-step"]
     cut = data.draw(st.sampled_from(cuts))
-    with a_store() as db:
+    with fresh() as db:
         first = Recording()
         session = drive(db, first.start())
         feed(db, first, whole[:cut])

@@ -13,7 +13,6 @@ from store.recorder.parts import Part
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
-from tests.store.making import contract, own
 from tests.store.recording import (
     ACTIONS,
     AT_ONCE,
@@ -117,18 +116,13 @@ def test_usage_is_the_sum_over_steps(own_talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action["name"])
-@pytest.mark.parametrize("form", ["own", "contract"])
-def test_what_the_user_answers(action: dict[str, Any], form: str, tmp_path: Any) -> None:
-    from store.engine.database import open_database
-
-    path = (own if form == "own" else contract)(tmp_path / "store.db")
-    db = open_database(path)
+def test_what_the_user_answers(action: dict[str, Any], of_any_form: Database) -> None:
+    db = of_any_form
     recording = Recording()
     drive(db, recording.start())
     drive(db, recording.add_message(action["before"]))
     drive(db, answer(recording, action["call"]))
     assert messages(db, recording.session_id) == [action["after"]]
-    db.close()
 
 
 def answer(recording: Recording, call: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sqlite3
@@ -15,9 +16,16 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from store.engine.database import Database, in_transaction
+from store.engine.opening import open_target
 from store.errors import Refused
 from store.language.query import parse
 from store.prices.table import Price, PriceTable
@@ -32,6 +40,7 @@ from store.verbs.fork import fork
 from store.verbs.marks import rename
 from store.verbs.rewind import rewind
 from store.verbs.undo import undo
+from tests.store.engines import ServerStores
 from tests.store.talks import Talk, make_store
 
 pytestmark = pytest.mark.long
@@ -82,8 +91,9 @@ class CountedStore(RuleBasedStateMachine):
 
     @initialize(form=st.sampled_from(["own", "contract"]))
     def begin(self, form: str) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.talk = Talk(make_store(Path(self.folder.name) / "store.db", form))
+        self.folder = contextlib.ExitStack()
+        folder = self.folder.enter_context(tempfile.TemporaryDirectory())
+        self.talk = Talk(make_store(Path(folder) / "store.db", form))
         self.path = self.talk.db.path
         self.counter = Counter(self.path)
 
@@ -92,7 +102,7 @@ class CountedStore(RuleBasedStateMachine):
             self.catch_up()
             self.counter.close()
             self.talk.db.close()
-            self.folder.cleanup()
+            self.folder.close()
 
     @property
     def sessions(self) -> list[str]:
@@ -230,3 +240,19 @@ CountedStore.TestCase.settings = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )  # fmt: skip
 TestCountedStore = cast("Any", CountedStore.TestCase)
+
+
+def test_a_store_on_a_server(server_stores: ServerStores) -> None:
+    class OnServer(CountedStore):
+        @initialize()
+        def begin(self) -> None:
+            self.folder = contextlib.ExitStack()
+            url = self.folder.enter_context(server_stores.lent())
+            self.talk = Talk(open_target(url, write=True))
+            self.path = self.talk.db.path
+            # Of the example before, whose store had the same name.
+            STATISTICS.path(self.path).unlink(missing_ok=True)
+            self.counter = Counter(self.path)
+
+    run_state_machine_as_test(OnServer, settings=settings(
+        CountedStore.TestCase.settings, max_examples=10))
