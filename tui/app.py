@@ -153,8 +153,9 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._toasts: list[ShownToast] = []
         self._toasts_shown: list[ShownToast] = []
         self._syncing = Syncing(
-            library.path, self._show_sync, self.report, servers=self._show_servers
-        )
+            library.path, self._show_sync, self.report, servers=self._show_servers,
+            read=self._sync_has_read,
+        )  # fmt: skip
         self._indexing = Indexing(
             library.path, self.report, server=library.database.server)
         self.view_state: ViewState = state or remembered_state(library.path, settings.ui)
@@ -379,6 +380,7 @@ class BackscrollApp(CommandOwner, CommandApp):
             await self._syncing.run(targets, watch=sources.watch)
         else:
             leave_to_watcher(self.library.path, left=False)
+            self._sync_has_read()
         self._reads_sessions = False
         if self.main.transcript is not None and self.main.transcript.is_mounted:
             self.main.transcript.update_headings()
@@ -436,6 +438,13 @@ class BackscrollApp(CommandOwner, CommandApp):
     def _show_sync(self, words: str) -> None:
         self.main.counter.syncing = words
         self.main.counter.count_now()
+
+    def _sync_has_read(self) -> None:
+        """Have an empty list say that it stays empty."""
+        if not self.library.is_synced:
+            self.library.is_synced = True
+            if not len(self.main.sessions.view.model):
+                self.main.sessions.store_changed()
 
     async def _report_config(self) -> Config:
         config: Config = import_module("store.config").load_config()

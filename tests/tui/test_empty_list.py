@@ -7,6 +7,7 @@ import pytest
 from store.config import Settings
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
+from store.system.locations import config_path
 from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
 from tui.kit.text import cells
@@ -17,28 +18,28 @@ from tui.state.library import Library
 
 
 @pytest.mark.parametrize(
-    ("query", "filter_text", "matched_of", "store", "syncs", "words"),
+    ("query", "filter_text", "matched_of", "store", "reads", "words"),
     [
-        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), False,
+        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), "",
          ["There are no sessions in this store"]),
-        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), True,
-         ["There are no sessions in this store", "Sessions appear here as they are read"]),
-        (ListQuery(), "", 0, Totals(2, 2, 1, 5, None), True,
+        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), "your agents' sessions",
+         ["Reading your agents' sessions…", "Sessions appear here as they are read"]),
+        (ListQuery(), "", 0, Totals(2, 2, 1, 5, None), "",
          ["No active session; 2 archived", "V shows them"]),
-        (ListQuery(shelf="archived"), "", 0, Totals(2, 0, 1, 5, 5), True,
+        (ListQuery(shelf="archived"), "", 0, Totals(2, 0, 1, 5, 5), "",
          ["No session is archived", "V shows the active ones"]),
-        (ListQuery(workspace="/w/x"), "", 0, Totals(1, 0, 1, 5, 5), True,
+        (ListQuery(workspace="/w/x"), "", 0, Totals(1, 0, 1, 5, 5), "",
          ["No sessions below /w/x", "The store has 1 session of other folders; "
           "W shows them"]),
-        (ListQuery(), "zebra", 1200, Totals(1200, 0, 1, 5, 5), True,
+        (ListQuery(), "zebra", 1200, Totals(1200, 0, 1, 5, 5), "",
          ["No session matches “zebra”", "1,200 are hidden by the filter; esc clears it"]),
     ],
 )
 def test_each_empty_list_says_why(
-    query: ListQuery, filter_text: str, matched_of: int, store: Totals, syncs: bool,
+    query: ListQuery, filter_text: str, matched_of: int, store: Totals, reads: str,
     words: list[str],
 ) -> None:
-    assert empty_words(query, filter_text, matched_of, store, syncs=syncs) == words
+    assert empty_words(query, filter_text, matched_of, store, reads=reads) == words
 
 
 async def test_it_is_read_whole_on_a_narrow_list(tmp_path: Path) -> None:
@@ -51,6 +52,19 @@ async def test_it_is_read_whole_on_a_narrow_list(tmp_path: Path) -> None:
         drawn = [pane.view.render_line(y).text.strip() for y in range(8)]
         assert drawn[1] == "No sessions below /w/other"
         assert " ".join(drawn[2:]).strip().endswith("W shows them")
+
+
+async def test_what_is_read_is_named_until_nothing_more_is_read(tmp_path: Path) -> None:
+    config_path().parent.mkdir(parents=True, exist_ok=True)
+    config_path().write_text("[sources]\nsync_on_start = false\n")
+    library = Library.open(put(tmp_path / "s.db", []), "library", clock=lambda: NOW)
+    library.sync_targets = ()
+    app = BackscrollApp(library, Settings(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert app.main.sessions.view.when_empty[0] == "Reading your agents' sessions…"
+        await app.workers.wait_for_complete()
+        pane = await settled(app, pilot)
+        assert pane.view.when_empty == ["There are no sessions in this store"]
 
 
 async def test_archived_ones_are_not_called_missing(tmp_path: Path) -> None:

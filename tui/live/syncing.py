@@ -30,6 +30,7 @@ class Syncing:
         failed: Callable[[str, BaseException | None], None],
         pauses_s: Sequence[float] = PAUSES_S,
         servers: Callable[[str], None] = lambda words: None,
+        read: Callable[[], None] = lambda: None,
     ) -> None:
         """Name the store.
 
@@ -40,11 +41,12 @@ class Syncing:
             pauses_s: Before a watcher is started again.
             servers: Called with words about the servers that cannot be read now; empty once
                 all can.
+            read: Called once all that was there is read, or could not be.
         """
         self._store = store
         self._progress = progress
         self._failed = failed
-        self._show_servers = servers
+        self._show_servers, self._read = servers, read
         self._servers: dict[str, Server] = {}
         self._process: SyncProcess | None = None
         self._trouble = ""
@@ -66,6 +68,7 @@ class Syncing:
             except Exception as error:
                 self._progress("")
                 self._tell(error, again=watch)
+            self._read()
             self._servers.clear()
             self._show_servers("")
             if not watch:
@@ -105,6 +108,7 @@ class Syncing:
             self._progress(progress_words(cast("Progress", event)))
         elif kind == "Summary":
             self._progress("")
+            self._read()
             self._report(cast("Summary", event))
         elif kind == "Trouble":
             self._say_once(cast("Trouble", event).message)

@@ -336,7 +336,7 @@ class ListContents:
             return making_words(library.making.words)
         return empty_words(
             self.query, self._filter.text, model.total, totals(library.database),
-            syncs=library.sync_targets is not None, searching=self._filter.will_search,
+            reads=library.reads, searching=self._filter.will_search,
             unsearched=self._filter.unsearched,
         )
 

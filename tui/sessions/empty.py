@@ -21,7 +21,7 @@ MOST_PATH = 60
 
 
 def empty_words(
-    query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, syncs: bool,
+    query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, reads: str = "",
     searching: bool = False, unsearched: str = "",
 ) -> list[str]:
     """Return why a list is empty, as lines; the first is the reason.
@@ -31,7 +31,7 @@ def empty_words(
         filter_text: What is typed into the filter.
         matched_of: Sessions that the list has without the filter.
         store: Counts of the whole store.
-        syncs: Whether a sync fills this store.
+        reads: What a sync reads into the store now; "" for nothing.
         searching: Whether the filter still searches what was said in the sessions.
         unsearched: Why it has not searched all that was said; "" where it has.
     """
@@ -42,9 +42,11 @@ def empty_words(
         partly = [f"Not everything was searched: {one_line(unsearched)}"] if unsearched else []
         return [f"No session matches “{one_line(filter_text, 200)}”", *partly,
                 f"{matched_of:,} are hidden by the filter; esc clears it"]
-    coming = ["Sessions appear here as they are read"] if syncs and not store.synced_at else []
+    coming = ["Sessions appear here as they are read"] if reads else []
     if not store.sessions:
-        return ["There are no sessions in this store", *coming]
+        if reads:
+            return [f"Reading {one_line(reads)}{glyphs().more}", *coming]
+        return ["There are no sessions in this store"]
     if query.workspace:
         where = fit_path(folder(query.workspace), MOST_PATH)
         return [f"No {SHELVES[query.shelf].adjective}sessions below {where}", *coming,

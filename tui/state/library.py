@@ -44,6 +44,7 @@ class Library:
         workspace: Shows the sessions of this folder alone; None shows all.
         making: What still fills the store while it is shown; None once it is complete.
         sync_targets: What the sync process reads; None starts none.
+        is_synced: Whether the first sync of this run has ended, or none was to start.
         limits: What is off in this run of the browser.
         is_copy: Whether the file is a copy that Backscroll made in its cache folder: the demo, or
             what was read from a source.
@@ -57,6 +58,7 @@ class Library:
     workspace: str | None = None
     making: Making | None = None
     sync_targets: tuple[Root, ...] | None = None
+    is_synced: bool = False
     limits: Limits = NO_LIMITS
     is_copy: bool = False
     clock: Clock = system_clock
@@ -122,6 +124,13 @@ class Library:
         A copy of Backscroll's own is filled even where the browser is read only.
         """
         return self.limits.read_only is None or self.is_copy
+
+    @property
+    def reads(self) -> str:
+        """What the first sync of this run reads; "" where it has ended or there is none."""
+        if self.sync_targets is None or self.is_synced:
+            return ""
+        return self.name if self.is_copy else "your agents' sessions"
 
     @property
     def is_ready(self) -> bool:
