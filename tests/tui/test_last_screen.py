@@ -13,6 +13,7 @@ from pathlib import Path
 import pyte
 import pytest
 
+import backscroll
 from store.engine.changes import newest
 from store.engine.database import open_database
 from store.sync.forget import forget
@@ -28,7 +29,14 @@ from tui.main import last_picture
 from tui.main.first_frame import FirstFrame, Screen
 from tui.main.outline import BOTTOM, TOP
 from tui.sessions.first_page import read_first_page
-from tui.state.last_screen import Drawn, drop_screen, keep_screen, last_screen, setting_of
+from tui.state.last_screen import (
+    Drawn,
+    drop_screen,
+    keep_screen,
+    last_screen,
+    program_files,
+    setting_of,
+)
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 from tui.terminal.cells import Cells, Piece
@@ -98,6 +106,19 @@ def test_it_is_not_shown_where_anything_has_moved(
     monkeypatch.setattr(time, "time", lambda: system_clock() / 1000 + 1_000)
     assert shown(path) is None
     monkeypatch.setattr(time, "time", lambda: system_clock() / 1000 - 1_000)
+    assert shown(path) is None
+
+
+def test_another_version_of_the_program_draws_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert backscroll.__file__ in program_files()
+    path, version = put(tmp_path / "s.db", some(1)), tmp_path / "__init__.py"
+    version.write_text('__version__ = "1.0"')
+    monkeypatch.setattr("tui.state.last_screen.program_files", lambda: (str(version),))
+    kept(path)
+    assert shown(path) is not None
+    version.write_text('__version__ = "1.10"')
     assert shown(path) is None
 
 

@@ -67,7 +67,8 @@ def setting_of(
     if main == "-":
         return None
     wal = _signs(f"{path}-wal")
-    files = (main, wal, _signs(view_file(path)), _signs(__file__), _signs(config_file()))
+    files = (main, wal, _signs(view_file(path)), *map(_signs, program_files()),
+             _signs(config_file()))  # fmt: skip
     named = [f"{name}={environment.get(name, '')}" for name in _VARIABLES]
     named.append(f"TMUX={'TMUX' in environment}")  # Its value tells sessions of tmux apart.
     named += sorted(f"{name}={value}" for name, value in environment.items()
@@ -229,6 +230,12 @@ def _signs(path: str) -> str:
     if not found.st_size:
         return "-"
     return f"{found.st_dev}.{found.st_ino}.{found.st_size}.{found.st_mtime_ns}.{found.st_mode}"
+
+
+def program_files() -> tuple[str, str]:
+    """Return the files that another version of the program has others of: this, and its number."""
+    top = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    return __file__, os.path.join(top, "backscroll", "__init__.py")
 
 
 def _read(path: str) -> str | None:
