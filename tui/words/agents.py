@@ -11,10 +11,11 @@ from tui.words.sessions import short_kind
 OTHERS = "others"
 OTHERS_INK = "faint"
 _INKS = {
-    "claude-code": "tool", "codex": "user", "opencode": "assistant", "gemini": "reasoning",
-    "copilot": "fork", "pi": "ok",
+    "claude-code": "tool", "codex": "user", "opencode": "assistant", "gemini": "fork",
+    "copilot": "text", "pi": "ok",
 }
-_SPARE = ("fork", "ok", "reasoning", "assistant", "user", "tool")
+"""Roles whose colours are told apart at a glance; that of ``reasoning`` is like two of them."""
+_SPARE = ("fork", "ok", "text", "assistant", "user", "tool")
 """Roles for other agents, as far as no agent that is shown has them."""
 
 
