@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from store.system.records import NamedTuple
 from store.text.stored_json import as_dict
 
 _NORMAL = frozenset({
@@ -19,15 +20,32 @@ _NORMAL = frozenset({
 _BETWEEN = re.compile(r"[\s.-]+|(?<=[a-z])(?=[A-Z])")
 
 
-def ending_of(metadata: Mapping[str, object]) -> str:
-    """Return in words that an answer was stopped, or a reason for its end that is not known.
+class Ending(NamedTuple):
+    """How an answer ended.
+
+    Attributes:
+        words: They may hold a word of the session, which is neutralised before it is shown.
+        stopped: Whether it was stopped; else it ended for a reason that is not known, which may
+            be a good one.
+    """
+
+    words: str
+    stopped: bool
+
+    @property
+    def glyph(self) -> str:
+        """The character before the words."""
+        return "✗" if self.stopped else "○"
+
+
+def ending_of(metadata: Mapping[str, object]) -> Ending | None:
+    """Return that an answer was stopped, or a reason for its end that is not known.
 
     Args:
         metadata: The message's; the reason is ``backscroll.finish_reason``.
 
     Returns:
-        Text that may hold a word of the session, which is neutralised before it is shown;
-        nothing for an answer that ended as others do.
+        None for an answer that ended as others do.
     """
     details = as_dict(metadata.get("backscroll"))
     given = details.get("finish_reason")
@@ -35,5 +53,5 @@ def ending_of(metadata: Mapping[str, object]) -> str:
     if _BETWEEN.sub("_", word).lower() in _NORMAL:
         word = ""
     if details.get("aborted_at") or details.get("aborted"):
-        return f"stopped here ({word})" if word else "stopped here"
-    return f"ended: {word}" if word else ""
+        return Ending(f"stopped here ({word})" if word else "stopped here", True)
+    return Ending(f"ended: {word}", False) if word else None

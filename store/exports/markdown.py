@@ -83,8 +83,8 @@ def _message(item: MessageReading, workspace: str | None) -> Iterator[str]:
     for part in item.parts:
         yield from _part(part, workspace)
     ended = ending_of(metadata)
-    if ended:
-        yield f"\n*✗ {_line(ended)}*\n"
+    if ended is not None:
+        yield f"\n*{ended.glyph} {_line(ended.words)}*\n"
 
 
 def _part(row: Row, workspace: str | None) -> Iterator[str]:

@@ -10,21 +10,26 @@ from store.conversation.endings import ending_of
 from store.exports.html.parts import ending
 
 
-@pytest.mark.parametrize(("details", "words"), [
-    ({}, ""), ({"finish_reason": "end_turn"}, ""), ({"finish_reason": "tool-calls"}, ""),
-    ({"finish_reason": "toolUse"}, ""), ({"finish_reason": "STOP"}, ""),
-    ({"finish_reason": "UserTurnEnd"}, ""), ({"finish_reason": "MaxTokens"}, ""),
-    ({"finish_reason": 7}, ""), ({"finish_reason": " "}, ""),
-    ({"finish_reason": "quota\nspent"}, "ended: quota spent"),
-    ({"finish_reason": "interrupted", "aborted_at": 1}, "stopped here"),
-    ({"finish_reason": "power_cut", "aborted_at": 1}, "stopped here (power_cut)"),
+@pytest.mark.parametrize(("details", "words", "shown"), [
+    ({}, "", ""), ({"finish_reason": "end_turn"}, "", ""),
+    ({"finish_reason": "tool-calls"}, "", ""),
+    ({"finish_reason": "toolUse"}, "", ""), ({"finish_reason": "STOP"}, "", ""),
+    ({"finish_reason": "UserTurnEnd"}, "", ""), ({"finish_reason": "MaxTokens"}, "", ""),
+    ({"finish_reason": 7}, "", ""), ({"finish_reason": " "}, "", ""),
+    ({"finish_reason": "quota\nspent"}, "ended: quota spent", '<p>○ '),
+    ({"finish_reason": "interrupted", "aborted_at": 1}, "stopped here", '<p class="failed">✗ '),
+    ({"finish_reason": "power_cut", "aborted_at": 1}, "stopped here (power_cut)",
+     '<p class="failed">✗ '),
 ])  # fmt: skip
-def test_a_reason_that_is_not_usual_is_shown(details: dict[str, Any], words: str) -> None:
+def test_a_reason_that_is_not_usual_is_shown(
+    details: dict[str, Any], words: str, shown: str
+) -> None:
     metadata = {"backscroll": details}
-    assert ending_of(metadata) == words
-    page = f'<p class="failed">✗ {words}</p>' if words else ""
+    found = ending_of(metadata)
+    assert (found.words if found is not None else "") == words
+    page = f"{shown}{words}</p>" if words else ""
     assert page in (made := ending(metadata, "text")) and bool(made) == bool(words)
 
 
 def test_metadata_of_any_shape_says_nothing() -> None:
-    assert ending_of({"backscroll": "x"}) == ending_of({}) == ""
+    assert ending_of({"backscroll": "x"}) is ending_of({}) is None

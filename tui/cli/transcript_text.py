@@ -100,8 +100,9 @@ class TranscriptText:
             text = readable(as_dict(error).get("message") or error).strip()
             yield from self.printer.lines(f"  ✗ {text}", "error")
         ended = ending_of(metadata)
-        if ended:
-            yield self.printer.paint(f"  ✗ {self._cut(ended)}", "error")
+        if ended is not None:
+            words = f"  {ended.glyph} {self._cut(ended.words)}"
+            yield self.printer.paint(words, "error" if ended.stopped else "faint")
 
     def _reasoning(self, text: str) -> Iterator[Painted]:
         lines = self._shortened(text.strip().split("\n"), REASONING_LINES)

@@ -254,10 +254,15 @@ def _ending(item: Item, setting: Setting) -> list[Line]:
         text = readable(as_dict(error).get("message") or error)
         for number, source in enumerate(clean(text).strip().split("\n")):
             lines += wrap_runs([(source, "error")], setting.measure, rest if number else lead, rest)
-    ended = clean(ending_of(item.metadata))
-    if ended:
-        lines += wrap_runs([(ended, "error")], setting.measure, lead, rest)
     for line in lines:
         line.bar = "error"
+    ended = ending_of(item.metadata)
+    if ended is not None:
+        mark, ink = (glyphs().failed, "error") if ended.stopped else (glyphs().idle, "muted")
+        said = wrap_runs([(clean(ended.words), ink)], setting.measure,
+                         [(f"{mark} ", f"{ink} bold")], [("  ", ink)])  # fmt: skip
+        for line in said:
+            line.bar = ink
+        lines += said
     return lines
 

@@ -435,6 +435,8 @@ def ending(metadata: Mapping[str, Any], last_kind: str) -> str:
         text = output_text(as_dict(error).get("message") or error)
         made += _part("error", f'<p class="failed">✗ {linked(text.strip())}</p>')
     ended = ending_of(metadata)
-    if ended:
-        made += _part("error", f'<p class="failed">✗ {shown(neutral_line(ended))}</p>')
+    if ended is not None:
+        words = f"{ended.glyph} {shown(neutral_line(ended.words))}</p>"
+        made += (_part("error", f'<p class="failed">{words}') if ended.stopped
+                 else _part("aside", f"<p>{words}"))  # fmt: skip
     return made
