@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from store.engine.beginning import Done, begin, changed
+from store.engine.beginning import Ended, begin, begin_later
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database, Form, in_transaction, open_database
 from store.engine.transactions import OfSession, for_user
@@ -173,24 +173,29 @@ class AsyncDatabase:
                 and self._read_only is None and not self._changing.locked()
                 and not writer.database.read_only)
 
-    def begin(self, change: OfSession, done: Done) -> None:
+    def begin(self, change: OfSession, ended: Ended) -> None:
         """Begin what ``write`` does, and return without waiting.
 
         Args:
             change: The function.
-            done: Called in the running loop when it has ended, with the error that ``write``
-                would raise. Where a file was replaced or a connection was lost, ``write`` may still
-                go well, as it opens the store again.
+            ended: Called once it has ended, with the error that ``write`` would raise: on the
+                thread that writes, or in the running loop. Where a file was replaced or a
+                connection was lost, ``write`` may still go well, as it opens the store again.
+
+        Raises:
+            StoreError: The connection was closed.
         """
         assert self._writer is not None
-        begin(self._writer, change, lambda error: done(self._raised(error)))
+        begin(self._writer, change, partial(self._end, ended))
 
-    def begin_later(self, make: Callable[[], OfSession | None], done: Done, after_s: float) -> bool:
+    def begin_later(
+        self, take: Callable[[], tuple[OfSession, Ended] | None], after_s: float
+    ) -> bool:
         """Begin a write within a time, where that takes no thread to be woken: in a file.
 
         Args:
-            make: Returns the change, or None for none; called on the thread that writes.
-            done: Called on that thread as that of ``begin`` in the loop.
+            take: Returns the function and the ``ended`` of ``begin``, or None for nothing to
+                write; called on the thread that writes.
             after_s: The time.
 
         Returns:
@@ -199,21 +204,26 @@ class AsyncDatabase:
         writer = self._writer
         if not self.can_begin or writer is None or writer.database.server is not None:
             return False
-        database = writer.database
 
-        def work() -> None:
-            change = make()
-            if change is None:
-                return
-            error: BaseException | None = None
-            try:
-                changed(database, change)
-            except BaseException as raised:
-                error = self._raised(raised)
-            done(error)
+        def taken() -> tuple[OfSession, Ended] | None:
+            found = take()
+            return None if found is None else (found[0], partial(self._end, found[1]))
 
-        writer.later(work, after_s)
+        begin_later(writer, taken, after_s)
         return True
+
+    async def begun_ended(self) -> None:
+        """Return once nothing that was begun is being written, for whichever loop.
+
+        Raises:
+            StoreError: The store is closed, or cannot be opened for writing.
+        """
+        self._refuse_closed()
+        if self._writer is not None:
+            await (await self._writing()).run(_nothing)
+
+    def _end(self, ended: Ended, error: BaseException | None) -> None:
+        ended(self._raised(error))
 
     def _raised(self, error: BaseException | None) -> BaseException | None:
         """Return the error that ``write`` raises for one of a change."""
@@ -304,6 +314,10 @@ class AsyncDatabase:
                 except StoreError as error:
                     raise Refused(str(error)) from error
             return self._writer
+
+
+def _nothing() -> None:
+    """Take one's turn on a thread."""
 
 
 def _data_version(database: Database) -> tuple[int]:

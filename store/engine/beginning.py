@@ -11,84 +11,100 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database, in_transaction
-from store.engine.transactions import take_answer
 from store.errors import StoreError
 
 if TYPE_CHECKING:
     from store.engine.connection_thread import ConnectionThread
     from store.engine.server.sent import Sent
-    from store.engine.transactions import Asking, OfSession
+    from store.engine.transactions import OfSession, OneStatement
 
 _MOST_TEXT = 65_536
 """Characters of a statement that a loop encodes and sends itself."""
-Done = Callable[[BaseException | None], object]
+Ended = Callable[[BaseException | None], object]
 
 
-def begin(writer: ConnectionThread, change: OfSession, done: Done) -> None:
+def begin(writer: ConnectionThread, change: OfSession, ended: Ended) -> None:
     """Begin a change of one session.
 
     Args:
         writer: The thread of a writing connection, which is open.
         change: The change.
-        done: Called in the running loop when it has ended, with its error.
-    """
-    asking = _asked(writer, change)
-    if asking is None:
-        _post(writer, change, done)
-        return
-    steps, sent = asking
+        ended: Called once it has ended, with its error: on the thread, or in the running loop.
 
-    def answered(sent: Sent) -> None:
+    Raises:
+        StoreError: The connection was closed.
+    """
+    if writer.closed:
+        raise StoreError(f"the store {writer.database.name} was closed")
+    write = partial(_write, writer.database, change, ended)
+    asked = _sent(writer, change)
+    if asked is None:
+        writer.post(write)
+        return
+    statement, sent = asked
+
+    def answered(sent: Sent) -> Callable[[], object] | None:
         try:
-            written = _taken(steps, sent)
+            written = _is_written(statement, sent)
         except Exception as error:
-            done(error)
-            return
+            ended(error)
+            return None
         if written:
-            done(None)
-            return
+            ended(None)
+            return None
         change.at_once = None
-        _post(writer, change, done)
+        return write
 
     writer.follow(sent, answered)
 
 
-def _asked(writer: ConnectionThread, change: OfSession) -> tuple[Asking, Sent] | None:
+def _sent(writer: ConnectionThread, change: OfSession) -> tuple[OneStatement, Sent] | None:
     """Send the one statement of a change; None where it is none, or the thread has to."""
     database = writer.database
     if database.server is None or change.at_once is None or not writer.is_idle:
         return None
-    steps = change.at_once(database)
-    try:
-        statement, values = next(steps)
-    except StopIteration:
+    statement = change.at_once(database)
+    if statement is None:
         change.at_once = None
         return None
-    if sum(len(value) for value in values.values() if isinstance(value, str)) > _MOST_TEXT:
+    values = statement.values.values()
+    if sum(len(value) for value in values if isinstance(value, str)) > _MOST_TEXT:
         return None
-    sent = database.remote.send(statement, values)
-    return None if sent is None else (steps, sent)
+    sent = database.remote.send(statement.sql, statement.values)
+    return None if sent is None else (statement, sent)
 
 
-def _taken(steps: Asking, sent: Sent) -> bool:
+def _is_written(statement: OneStatement, sent: Sent) -> bool:
     if sent.cursor is not None:
-        return take_answer(steps, sent.cursor.fetchone())
-    return take_answer(steps, None, sent.error or StoreError("the statement has no answer"))
+        return statement.has_written(sent.cursor.fetchone())
+    return statement.has_failed(sent.error or StoreError("the statement has no answer"))
 
 
-def _post(writer: ConnectionThread, change: OfSession, done: Done) -> None:
-    if writer.closed:
-        done(StoreError(f"the store {writer.database.name} was closed"))
-    else:
-        writer.post(partial(changed, writer.database, change), done)
+def _write(database: Database, change: OfSession, ended: Ended) -> None:
+    error: BaseException | None = None
+    try:
+        if database.moved():
+            raise StoreError(f"{database.name} has to be opened again")
+        in_transaction(database, change)
+    except BaseException as raised:
+        error = raised
+    ended(error)
 
 
-def changed(database: Database, change: OfSession) -> None:
-    """Write a change, in its transaction.
+def begin_later(
+    writer: ConnectionThread, take: Callable[[], tuple[OfSession, Ended] | None], after_s: float
+) -> None:
+    """Begin a change of a file within a time, with no thread woken for it.
 
-    Raises:
-        StoreError: The file was replaced, or the connection is closed.
+    Args:
+        writer: The thread of a writing connection, which is open.
+        take: Returns the change and what is called when it has ended; called on the thread. None
+            for nothing.
+        after_s: The time.
     """
-    if database.moved():
-        raise StoreError(f"{database.name} has to be opened again")
-    in_transaction(database, change)
+    def work() -> None:
+        taken = take()
+        if taken is not None:
+            _write(writer.database, *taken)
+
+    writer.later(work, after_s)

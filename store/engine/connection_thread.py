@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import aiosqlite
 
 from store.engine.database import Database, open_database
-from store.engine.following import Followed, Following
+from store.engine.following import Answered, Following
 from store.engine.late_work import LateWork
 from store.errors import StoreError
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from store.engine.server.sent import Sent
 
 T = TypeVar("T")
+_LOOK_S = 0.1
 
 
 class ConnectionThread:
@@ -41,6 +41,7 @@ class ConnectionThread:
         self._closing: asyncio.Future[None] | None = None
         self._following: Following | None = None
         self._late = LateWork()
+        self._abandoned = Event()
         self._connection = _daemonic(self._connect)
 
     def _connect(self) -> sqlite3.Connection:
@@ -93,19 +94,15 @@ class ConnectionThread:
         # Taken out: the thread holds on to the list until its next work.
         return cast(T, done.pop())
 
-    def post(
-        self, work: Callable[[], object], done: Callable[[BaseException | None], object]
-    ) -> None:
+    def post(self, work: Callable[[], object]) -> None:
         """Run a function on the thread, after those already queued; return without waiting.
 
         Args:
-            work: The function.
-            done: Called in the running loop once it has ended, with its error.
+            work: The function, which raises nothing.
         """
-        if self._late.add_now(partial(_ended, asyncio.get_running_loop(), work, done)):
-            return
-        self._leave_to_thread()
-        self._queue(work, done)
+        if not self._late.add_now(work):
+            self._leave_to_thread()
+            self._queue(work)
 
     def later(self, work: Callable[[], object], after_s: float) -> None:
         """Run a function on the thread within a time, mostly without waking it for that.
@@ -115,15 +112,11 @@ class ConnectionThread:
             after_s: The time.
         """
         if self._late.add(work, after_s):
-            self._queue(self._late.serve, _ignored)
+            self._queue(self._late.serve)
 
-    def _queue(
-        self, work: Callable[[], object], done: Callable[[BaseException | None], object]
-    ) -> None:
+    def _queue(self, work: Callable[[], object]) -> None:
         # Up to where it waits, which is after it has queued the function.
-        waited: asyncio.Future[Any] = next(
-            self._connection.execute_fetchall(self._for_loop(work)).__await__())
-        waited.add_done_callback(lambda ended: done(ended.exception()))
+        next(self._connection.execute_fetchall(self._for_loop(work)).__await__())
 
     def _for_loop(self, work: Callable[[], object]) -> str:
         """Return what aiosqlite takes for its SQL: a function that works for the running loop."""
@@ -145,18 +138,20 @@ class ConnectionThread:
         """Whether nothing is queued, runs, or is waited for."""
         return not self._loops and (self._following is None or self._following.followed is None)
 
-    def follow(self, sent: Sent, done: Callable[[Sent], object]) -> None:
+    def follow(self, sent: Sent, done: Answered) -> None:
         """Wait in the running loop for a statement that was sent on this thread's connection.
 
         Args:
             sent: The statement; the thread was idle.
-            done: Called in the running loop once it is answered.
+            done: Called once it is answered, in the loop or on the thread; returns what is left
+                to the thread.
         """
         loop = asyncio.get_running_loop()
         following = self._following
         if following is None or following.loop is not loop:
             self._leave_to_thread()
-            following = self._following = Following(loop, self._leave_to_thread)
+            following = self._following = Following(
+                loop, self._leave_to_thread, self.post)
         following.follow(sent, done)
 
     def _leave_to_thread(self) -> None:
@@ -166,13 +161,22 @@ class ConnectionThread:
             return
         followed = following.stop()
         if followed is not None:
-            self.post(followed.sent.wait, partial(_answered, following.loop, followed))
+            self.post(followed.wait)
 
     def _abandon(self) -> None:
         """Close the connection on its thread, and never return."""
         if self._opened is not None:
             self._opened.close()
+        self._abandoned.set()
         Event().wait()
+
+    def _wait_for_abandoned(self) -> None:
+        """Wait for the end of what the thread does for a loop that has ended."""
+        if not self._write:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # It is closed already.
+                self.interrupt()
+        while self.closed and not self._abandoned.wait(_LOOK_S):
+            pass
 
     def interrupt(self) -> None:
         """Interrupt the running query."""
@@ -181,9 +185,12 @@ class ConnectionThread:
 
     async def close(self) -> None:
         """Close the connection and end the thread, after the queued functions."""
+        if self._closed:
+            return
         self._late.leave()
         self._leave_to_thread()
         if self.closed:
+            await asyncio.to_thread(self._wait_for_abandoned)
             return
         self._closed = True
         try:
@@ -191,45 +198,6 @@ class ConnectionThread:
         finally:
             if self._opened is not None:
                 self._opened.close()
-
-
-def _ended(
-    loop: asyncio.AbstractEventLoop, work: Callable[[], object],
-    done: Callable[[BaseException | None], object],
-) -> None:
-    """Run a function and tell a loop how it ended.
-
-    Args:
-        loop: The loop.
-        work: The function.
-        done: As for ``ConnectionThread.post``.
-    """
-    error: BaseException | None = None
-    try:
-        work()
-    except BaseException as raised:
-        error = raised
-    with contextlib.suppress(RuntimeError):  # The loop has ended.
-        loop.call_soon_threadsafe(done, error)
-
-
-def _ignored(_: BaseException | None) -> None:
-    """Take how something ended that raises nothing."""
-
-
-def _answered(
-    loop: asyncio.AbstractEventLoop, followed: Followed, error: BaseException | None
-) -> None:
-    """Give an answer that a thread has waited for to the loop that wanted it, if that still runs.
-
-    Args:
-        loop: The loop.
-        followed: The statement.
-        error: What waiting ended with.
-    """
-    followed.sent.error = followed.sent.error or error
-    if not loop.is_closed():
-        followed.done(followed.sent)
 
 
 class _Functions:

@@ -26,7 +26,7 @@ from store.engine.access import (
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, detect_form
-from store.engine.transactions import explained, is_beside_others, is_full, take_answer, transaction
+from store.engine.transactions import explained, is_beside_others, is_full, transaction
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path, resolved
 from store.system.records import record
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from store.engine.dialect import Dialect
     from store.engine.server.connection import ServerConnection
     from store.engine.server_url import ServerUrl
-    from store.engine.transactions import Asking
+    from store.engine.transactions import OneStatement
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -228,17 +228,15 @@ def in_transaction(
         return change(database, *args, **kwargs)
 
 
-def _is_written(database: Database, asking: Asking) -> bool:
+def _is_written(database: Database, statement: OneStatement | None) -> bool:
     """Return whether a change is written by the statement that it consists of."""
+    if statement is None:
+        return False
     try:
-        statement, values = next(asking)
-    except StopIteration as end:
-        return bool(end.value)
-    try:
-        row = database.connection.execute(statement, values).fetchone()
+        row = database.connection.execute(statement.sql, statement.values).fetchone()
     except sqlite3.Error as error:
-        return take_answer(asking, None, error)
-    return take_answer(asking, row)
+        return statement.has_failed(error)
+    return statement.has_written(row)
 
 
 def _beginning(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from store.engine.server.sent import Sent
 
+Answered: TypeAlias = "Callable[[Sent], Callable[[], object] | None]"
 _QUIET_S = 1.0
 """After about that long without an answer the thread waits for it, and knows how long it may."""
 
@@ -17,13 +18,22 @@ class Followed(NamedTuple):
     """A statement on its way.
 
     Attributes:
-        done: Called once it is answered.
+        done: Called once it is answered; returns what is left to the thread of the connection.
         since: When it was sent, by the clock of the loop.
     """
 
     sent: Sent
-    done: Callable[[Sent], object]
+    done: Answered
     since: float
+
+    def wait(self) -> None:
+        """Wait for the answer on the thread of the connection, and do what is left to it."""
+        try:
+            self.sent.wait()
+        except BaseException as error:
+            self.sent.error = self.sent.error or error
+        if (left := self.done(self.sent)) is not None:
+            left()
 
 
 class Following:
@@ -37,24 +47,28 @@ class Following:
         followed: The statement that is waited for; None where there is none.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, leave: Callable[[], object]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, leave: Callable[[], object],
+        post: Callable[[Callable[[], object]], object],
+    ) -> None:
         """Watch nothing yet.
 
         Args:
             loop: The running loop.
             leave: Leaves the connection to its thread, which waits for the answer instead.
+            post: Has the thread do something.
         """
-        self.loop, self._leave = loop, leave
+        self.loop, self._leave, self._post = loop, leave, post
         self.followed: Followed | None = None
         self._watched: int | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def follow(self, sent: Sent, done: Callable[[Sent], object]) -> None:
+    def follow(self, sent: Sent, done: Answered) -> None:
         """Wait for an answer.
 
         Args:
             sent: The statement.
-            done: Called once it is answered, never before this returns.
+            done: See ``Followed``; not called before this returns.
         """
         self.followed = Followed(sent, done, self.loop.time())
         if sent.needs_thread:
@@ -76,7 +90,8 @@ class Following:
             self._leave()
         elif followed.sent.is_answered:
             self.followed = None
-            followed.done(followed.sent)
+            if (left := followed.done(followed.sent)) is not None:
+                self._post(left)
 
     def _look(self) -> None:
         self._timer = None

@@ -18,15 +18,13 @@ from store.system.paths import resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeVar
 
     from store.engine.connection import Connection
     from store.engine.database import Database
 
     F = TypeVar("F", bound=Callable[..., Any])
-    Asking: TypeAlias = Generator[tuple[str, dict[str, object]], Any, bool]
 
 POLL_S = 0.1
 """Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
@@ -47,6 +45,25 @@ _READ_FAILED = {
 }  # fmt: skip
 
 
+class OneStatement:
+    """A change that is one statement, outside of a transaction."""
+
+    def __init__(
+        self, sql: str, values: dict[str, object], has_written: Callable[[Any], bool],
+        has_failed: Callable[[BaseException], bool],
+    ) -> None:
+        """Name the statement.
+
+        Args:
+            sql: The statement, which finds one row.
+            values: Its values.
+            has_written: Takes the row; returns whether the change is written.
+            has_failed: The same with the error of the statement, which it may raise.
+        """
+        self.sql, self.values = sql, values
+        self.has_written, self.has_failed = has_written, has_failed
+
+
 class OfSession:
     """A change of the rows of one session alone.
 
@@ -55,40 +72,21 @@ class OfSession:
 
     def __init__(
         self, session_id: str, change: Callable[[Database], Any],
-        at_once: Callable[[Database], Asking] | None = None,
+        at_once: Callable[[Database], OneStatement | None] | None = None,
     ) -> None:
         """Name the session.
 
         Args:
             session_id: The session.
             change: Takes the store, in a transaction.
-            at_once: On a server, tried before: does the same in one statement, outside of a
-                transaction. It yields the statement with its values, is sent the row that it
-                finds, and returns whether the change is written.
+            at_once: On a server, returns the statement that does the same, which is tried before;
+                None where it takes more than one.
         """
         self.session_id, self._change, self.at_once = session_id, change, at_once
 
     def __call__(self, db: Database) -> Any:
         """Run the change."""
         return self._change(db)
-
-
-def take_answer(asking: Asking, row: object, error: BaseException | None = None) -> bool:
-    """Send a change the row that its one statement found; return whether the change is written.
-
-    Args:
-        asking: The ``at_once`` of a change, which has yielded the statement.
-        row: The row.
-        error: What the statement ended with, where it found none.
-    """
-    try:
-        if error is None:
-            asking.send(row)
-        else:
-            asking.throw(error)
-    except StopIteration as end:
-        return bool(end.value)
-    raise AssertionError("it asks once")
 
 
 _BESIDE_OTHERS: set[Callable[..., Any]] = set()

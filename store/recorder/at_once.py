@@ -12,17 +12,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from store.engine.database import Database
 from store.engine.server.connection import TRY_LOCKS, lock_number
-from store.engine.transactions import is_lost
+from store.engine.transactions import OneStatement, is_lost
 from store.recorder import claims
 from store.recorder.batch import Batch, PartWrite, Reserved
 from store.recorder.writing import RESERVE, is_trimmed_at
-
-if TYPE_CHECKING:
-    from store.engine.transactions import Asking
 
 _MOST_PARTS = 4
 _KEPT_S = 1.0
@@ -50,8 +47,8 @@ _LOG = (
 )
 
 
-def write_at_once(db: Database, batch: Batch, holder: str) -> Asking:
-    """Write a batch by one statement; see ``OfSession``.
+def write_at_once(db: Database, batch: Batch, holder: str) -> OneStatement | None:
+    """Return the statement that writes a batch; None where it takes more.
 
     Args:
         db: A writing connection to a server, outside of a transaction.
@@ -61,13 +58,13 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> Asking:
     """
     reserved, parts = batch.reserved, batch.parts
     if reserved is None or time.monotonic() - reserved.since > _KEPT_S:
-        return False
+        return None
     if batch.session or batch.message or batch.removed or is_trimmed_at(reserved.number):
-        return False
+        return None
     if not 0 < len(parts) <= _MOST_PARTS or any(part.data_json is None for part in parts):
-        return False
+        return None
     if not claims.may_write(db, batch.session_id):
-        return False
+        return None
     is_pooled = db.remote.is_pooled
     values: dict[str, object] = {
         "session": batch.session_id, "message": batch.message_id, "at": batch.at,
@@ -78,19 +75,23 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> Asking:
     for number, part in enumerate(parts):
         values |= _values(part, number)
     sql = _statement(tuple(part.new or part.moved for part in parts), is_pooled)
-    try:
-        written, following = yield sql, values
-    except sqlite3.Error as error:
+
+    def has_written(row: Any) -> bool:
+        written, following = row
+        if written != len(parts) + 1:
+            return False
+        if following is not None:
+            batch.following = Reserved(following, reserved.sequence, time.monotonic())
+        return True
+
+    def has_failed(error: BaseException) -> bool:
         batch.is_sent = is_lost(error)
         if isinstance(error, sqlite3.IntegrityError):
             # A transaction says what is missing; or the number was used, by a restored server.
             return False
-        raise
-    if written != len(parts) + 1:
-        return False
-    if following is not None:
-        batch.following = Reserved(following, reserved.sequence, time.monotonic())
-    return True
+        raise error
+
+    return OneStatement(sql, values, has_written, has_failed)
 
 
 def _values(write: PartWrite, number: int) -> dict[str, object]:

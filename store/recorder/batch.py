@@ -83,7 +83,7 @@ class Batch:
     Attributes:
         at: The time of the write, epoch ms.
         session: None leaves the session's row, and its ``updated_at``, alone.
-        logged: On a server, the number of its entry in ``changes`` and of the transaction.
+        logged: The number of its entry in ``changes``, and on a server of the transaction.
         reserved: On a server, the number that its entry gets where one statement writes it.
         is_sent: Whether such a statement was sent and not answered.
         following: A number for the next batch.
@@ -96,7 +96,7 @@ class Batch:
     parts: list[PartWrite] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     session: SessionWrite | None = None
-    logged: tuple[int, int] | None = None
+    logged: tuple[int, int | None] | None = None
     reserved: Reserved | None = None
     is_sent: bool = False
     following: Reserved | None = None

@@ -34,7 +34,7 @@ from store.rows import SessionRow
 from store.system.clock import Clock, system_clock
 
 if TYPE_CHECKING:
-    from store.engine.transactions import Asking
+    from store.engine.transactions import OneStatement
 
 TITLE_LENGTH = 80
 _TOUCHES = frozenset(("finish-step", "finish", "abort", "error"))
@@ -626,7 +626,7 @@ class Recording:
             yield Operation(saving.change, writes=True)
         except BaseException as error:
             self.not_saved(saving, error)
-            if self._unsure is None:
+            if self._unsure is None or not isinstance(error, Exception):
                 raise
             if (yield from self._settle()):
                 return
@@ -665,20 +665,22 @@ class Recording:
     def not_saved(self, saving: Saving, error: BaseException) -> None:
         """Note that writing a batch ended with an error: all of it waits again.
 
-        Where the connection to a server was lost, which may have committed it before, the next
-        ``save`` finds that out first.
+        Where that says nothing of the rows, the next ``save`` finds out first what became of
+        them: a server whose connection was lost may have committed before, and so may a thread
+        whose event loop has ended.
 
         Args:
             saving: The batch.
             error: The error.
         """
         batch = saving.batch
-        if (batch.is_sent or batch.logged) and is_lost(error):
+        is_lost_after = is_lost(error) and (batch.is_sent or batch.logged)
+        if is_lost_after or not isinstance(error, Exception):
             self._unsure = saving.message, batch
         else:
             self.put_back(saving.message, batch)
 
-    def _at_once(self, batch: Batch) -> Callable[[Database], Asking] | None:
+    def _at_once(self, batch: Batch) -> Callable[[Database], OneStatement | None] | None:
         """Return what writes a batch by one statement, where the last one has reserved a number."""
         batch.reserved, self._reserved = self._reserved, None
         if batch.reserved is None:

@@ -127,21 +127,24 @@ def write(db: Database, batch: Batch) -> None:
     for part in batch.parts:
         _write_part(db, batch, part)
     if db.server is None:
-        log_change(db, batch.session_id, batch.message_id, batch.at)
+        number = log_change(db, batch.session_id, batch.message_id, batch.at)
+        batch.logged = None if number is None else (number, None)
     else:
         _log_and_reserve(db, batch)
 
 
 def is_written(db: Database, batch: Batch) -> bool:
-    """Return whether a batch was committed before the connection to a server was lost.
+    """Return whether a batch was committed, of which nothing else is known.
 
     Args:
-        db: The store, in a transaction: one that writes begins after the lost one has ended.
-        batch: Its ``logged`` is set, or it was sent with a reserved number.
+        db: The store, in a transaction: one that writes begins after that of the batch.
+        batch: The batch.
     """
     if batch.logged is None:
-        return _has_used(db, batch)
+        return batch.reserved is not None and _has_used(db, batch)
     seq, by = batch.logged
+    if by is None:
+        return _is_logged(db, batch, seq)
     row = db.connection.execute(
         "SELECT 1 FROM changes WHERE seq = $1 AND session_id = $2"
         " AND written_by = CAST(CAST($3 AS text) AS xid8)",
@@ -158,14 +161,29 @@ def _has_used(db: Database, batch: Batch) -> bool:
         batch: It was sent with a reserved number.
     """
     assert batch.reserved is not None
-    numbered = {"1": batch.reserved.number, "2": batch.session_id, "3": batch.message_id,
-                "4": batch.at}
+    number = batch.reserved.number
     taken = db.connection.execute(
         "INSERT INTO changes(seq, session_id, message_id, changed_at) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT DO NOTHING RETURNING 1", numbered).fetchone()
-    return taken is None and db.connection.execute(
+        " ON CONFLICT DO NOTHING RETURNING 1", _entry(batch, number)).fetchone()
+    return taken is None and _is_logged(db, batch, number)
+
+
+def _is_logged(db: Database, batch: Batch, number: int) -> bool:
+    """Return whether an entry of ``changes`` is that of a batch.
+
+    Args:
+        db: The store.
+        batch: The batch.
+        number: That of the entry.
+    """
+    return db.connection.execute(
         "SELECT 1 FROM changes WHERE seq = $1 AND session_id = $2"
-        f" AND message_id {db.sql.same} $3 AND changed_at = $4", numbered).fetchone() is not None
+        f" AND message_id {db.sql.same} $3 AND changed_at = $4", _entry(batch, number),
+    ).fetchone() is not None
+
+
+def _entry(batch: Batch, number: int) -> dict[str, object]:
+    return {"1": number, "2": batch.session_id, "3": batch.message_id, "4": batch.at}
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
@@ -280,8 +298,10 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
             {"2": at}, also="updated_at = $2, ")
 
 
-def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
-    """Add a change to a library's change log; other files have no such table.
+def log_change(
+    db: Database, session_id: str, message_id: str | None, at: int
+) -> int | None:
+    """Add a change to a library's change log; return its number, None for another file.
 
     Args:
         db: The store.
@@ -290,13 +310,14 @@ def log_change(db: Database, session_id: str, message_id: str | None, at: int) -
         at: Epoch ms.
     """
     if db.form.name != "own":
-        return
+        return None
     values = session_id, message_id, at
     if db.server is None:
         seq = db.file.execute(_LOG_CHANGE, values).lastrowid or 0
     else:
         (seq,) = db.connection.execute(f"{_LOG_CHANGE} RETURNING seq", values).fetchone()
     trim_now_and_then(db, seq)
+    return int(seq)
 
 
 def is_trimmed_at(newest: int) -> bool:

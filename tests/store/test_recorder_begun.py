@@ -504,7 +504,9 @@ async def test_what_a_host_was_given_stays_as_it_is(tmp_path: Path) -> None:
         await recorder.close()
 
 
-def test_a_late_save_that_fails_after_its_loop_waits_for_the_next_loop(tmp_path: Path) -> None:
+def test_a_late_save_that_fails_after_its_loop_waits_for_the_next_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept: list[tuple[Store, Recorder]] = []
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     ended = threading.Event()
@@ -514,19 +516,17 @@ def test_a_late_save_that_fails_after_its_loop_waits_for_the_next_loop(tmp_path:
         await store.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
         recorder = await Recorder.open(store)
         kept.append((store, recorder))
-        take, end = recorder._late_change, recorder._late_ended
-        taken = threading.Event()
+        take, taken = recorder._saver._take_late, threading.Event()
 
         def late() -> Any:
             taken.set()
             assert closed.wait(120)
-            return take()
+            found = take()
+            assert found is not None
+            change, end = found
+            return change, lambda error: (end(error), ended.set())
 
-        def note(error: BaseException | None) -> None:
-            end(error)
-            ended.set()
-
-        recorder._late_change, recorder._late_ended = late, note  # type: ignore[method-assign]
+        monkeypatch.setattr(recorder._saver, "_take_late", late)
         await recorder.feed(START)
         await recorder.feed(delta(0))
         other.execute("BEGIN IMMEDIATE")
@@ -547,3 +547,83 @@ def test_a_late_save_that_fails_after_its_loop_waits_for_the_next_loop(tmp_path:
     other.execute("COMMIT")
     other.close()
     asyncio.run(go_on())
+
+
+def hold(file: Path) -> sqlite3.Connection:
+    """Return a connection that holds a store until it is closed."""
+    held = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    held.execute("BEGIN IMMEDIATE")
+    return held
+
+
+USAGE = {"type": "message-metadata", "messageMetadata": {"usage": {
+    "input": 5, "output": 0, "reasoning": 0, "cache_read": 0, "cache_write": 0}}}
+
+
+@pytest.mark.parametrize("wanted", ["flush", "finish", "user_message", "close", "late"])
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_loop_that_ends_while_a_save_waits_for_others(
+    tmp_path: Path, wanted: str, is_cancelled: bool
+) -> None:
+    file = tmp_path / "store.db"
+    kept: list[tuple[Store, Recorder]] = []
+
+    async def leave() -> None:
+        store = await Store.open(file, create=True)
+        recorder = await Recorder.open(store, policy=SavePolicy(save_buffer_ms=1))
+        kept.append((store, recorder))
+        await recorder.feed({"type": "start"})
+        await recorder.feed(START)
+        await recorder.flush()
+        held.append(hold(file))
+        await recorder.feed(USAGE)
+        await recorder.feed(delta(0))
+        work = {"flush": recorder.flush, "finish": recorder.finish, "close": recorder.close,
+                "user_message": lambda: recorder.user_message("next")}.get(wanted)
+        if work is not None:
+            tasks.append(asyncio.ensure_future(work()))
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+
+    async def go_on() -> None:
+        store, recorder = kept[0]
+        async with asyncio.timeout(120):
+            await recorder.feed(delta(1))
+            await recorder.flush()
+            await recorder.feed({"type": "finish"})
+            await recorder.close()
+        assert (await texts(store, recorder.session_id))[0] == words(2)
+        assert (await store.session(recorder.session_id)).usage.input == 5
+        await store.close()
+
+    held: list[sqlite3.Connection] = []
+    tasks: list[asyncio.Future[Any]] = []
+    if is_cancelled:
+        asyncio.run(leave())
+    else:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(leave())
+        loop.close()
+    release = threading.Timer(0.05, held[0].close)
+    release.start()
+    asyncio.run(go_on())
+    release.join()
+
+
+async def test_a_recorder_at_work_in_another_loop_is_refused(tmp_path: Path) -> None:
+    async with await Store.open(tmp_path / "store.db", create=True) as store:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        held = hold(store.path)
+        finishing = asyncio.create_task(recorder.finish())
+        await asyncio.sleep(0)
+        with pytest.raises(Refused, match="another event loop"):
+            await asyncio.to_thread(lambda: asyncio.run(recorder.feed(delta(1))))
+        held.close()
+        await finishing
+        # Between two calls, another loop may go on.
+        await asyncio.to_thread(lambda: asyncio.run(recorder.feed(START)))
+        await recorder.feed(delta(1))
+        await recorder.close()
+        assert await texts(store, recorder.session_id) == ["word 0 ", "word 1 "]
