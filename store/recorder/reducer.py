@@ -47,7 +47,10 @@ class MessageState(ToolCalls):
         self._growing = {"text-delta": self._texts, "reasoning-delta": self._reasonings}
 
     def restore(self, parts: list[Part], next_index: int) -> None:
-        """Go on with a message that is stored: its calls still stream, its blocks do not."""
+        """Go on with a message that is stored: its calls still stream, its blocks do not.
+
+        Odd chunks go on in the part that keeps the last ones.
+        """
         self.parts, self.next_index = parts, next_index
         for part in self._current_step():
             if part.is_tool and part.shape.get("state") == "input-streaming":
@@ -58,6 +61,8 @@ class MessageState(ToolCalls):
                     title=data.get("title", MISSING), metadata=data.get("toolMetadata", MISSING),
                     text=data.get("rawInput") or "",
                 )
+        if parts and _is_odd(parts[-1].shape):
+            self._odd = parts[-1]
 
     def reopen_blocks(self) -> None:
         """Continue the blocks of this step that were open when the recording was interrupted.
@@ -343,6 +348,15 @@ _SOURCE_FIELDS = {
     "custom": ("kind", "providerMetadata"),
     "steering-message": ("id", "parts"),
 }
+
+
+def _is_odd(shape: dict[str, Any]) -> bool:
+    """Tell whether a stored part keeps odd chunks."""
+    data = shape.get("data")
+    return (shape["type"] == "data-event" and isinstance(data, dict)
+            and data.keys() == {"name", "reason", "chunks"} and data["name"] in (REFUSED, UNKNOWN)
+            and isinstance(data["chunks"], list) and bool(data["chunks"])
+            and all(isinstance(chunk, dict) for chunk in data["chunks"]))
 
 
 def _alike(held: list[Chunk], chunk: Chunk) -> bool:

@@ -355,3 +355,15 @@ def test_no_stream_ends_a_recording(seed: int, own_talk: Talk) -> None:
         "the end is kept" in words(each) for each in messages(own_talk.db, session_id))
     for (data,) in own_talk.db.connection.execute("SELECT data_json FROM chat_parts"):
         json.loads(data)
+
+
+def test_odd_chunks_go_on_in_their_part_after_a_crash(talk: Talk) -> None:
+    news = {"type": "of-the-future", "id": "1"}
+    first, message_id = record(talk.db, [START, news])
+    drive(talk.db, first.save())
+    second = Recording()
+    drive(talk.db, second.start(first.session_id))
+    feed(talk.db, second, [START, news])
+    drive(talk.db, second.close())
+    (held,) = odd(stored(talk.db, message_id))
+    assert held["chunks"] == [news, news]
