@@ -11,10 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from store.engine.database import Database, in_transaction
+from store.engine.following import Followed
 from store.errors import StoreError
 
 if TYPE_CHECKING:
     from store.engine.connection_thread import ConnectionThread
+    from store.engine.following import Tell
     from store.engine.server.sent import Sent
     from store.engine.transactions import OfSession, OneStatement
 
@@ -43,19 +45,15 @@ def begin(writer: ConnectionThread, change: OfSession, ended: Ended) -> None:
         return
     statement, sent = asked
 
-    def answered(sent: Sent) -> Callable[[], object] | None:
+    def take(sent: Sent) -> Tell | None:
         try:
             written = _is_written(statement, sent)
         except Exception as error:
-            ended(error)
-            return None
-        if written:
-            ended(None)
-            return None
+            return partial(ended, error)
         change.at_once = None
-        return write
+        return partial(ended, None) if written else None
 
-    writer.follow(sent, answered)
+    writer.follow(Followed(sent, take, write))
 
 
 def _sent(writer: ConnectionThread, change: OfSession) -> tuple[OneStatement, Sent] | None:
@@ -80,7 +78,7 @@ def _is_written(statement: OneStatement, sent: Sent) -> bool:
     return statement.has_failed(sent.error or StoreError("the statement has no answer"))
 
 
-def _write(database: Database, change: OfSession, ended: Ended) -> None:
+def _write(database: Database, change: OfSession, ended: Ended) -> Tell:
     error: BaseException | None = None
     try:
         if database.moved():
@@ -88,7 +86,7 @@ def _write(database: Database, change: OfSession, ended: Ended) -> None:
         in_transaction(database, change)
     except BaseException as raised:
         error = raised
-    ended(error)
+    return partial(ended, error)
 
 
 def begin_later(
@@ -105,6 +103,6 @@ def begin_later(
     def work() -> None:
         taken = take()
         if taken is not None:
-            _write(writer.database, *taken)
+            _write(writer.database, *taken)()
 
     writer.later(work, after_s)

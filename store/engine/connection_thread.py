@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import aiosqlite
 
 from store.engine.database import Database, open_database
-from store.engine.following import Answered, Following
+from store.engine.following import Followed, Following, Work
 from store.engine.late_work import LateWork
 from store.errors import StoreError
-
-if TYPE_CHECKING:
-    from store.engine.server.sent import Sent
 
 T = TypeVar("T")
 _LOOK_S = 0.1
@@ -94,13 +92,14 @@ class ConnectionThread:
         # Taken out: the thread holds on to the list until its next work.
         return cast(T, done.pop())
 
-    def post(self, work: Callable[[], object]) -> None:
+    def post(self, work: Work) -> None:
         """Run a function on the thread, after those already queued; return without waiting.
 
         Args:
-            work: The function, which raises nothing.
+            work: The function, which raises nothing. What it returns is called on the thread,
+                too, once that has nothing else to do for it.
         """
-        if not self._late.add_now(work):
+        if not self._late.add_now(lambda: work()()):
             self._leave_to_thread()
             self._queue(work)
 
@@ -112,23 +111,36 @@ class ConnectionThread:
             after_s: The time.
         """
         if self._late.add(work, after_s):
-            self._queue(self._late.serve)
+            self._queue(partial(_served, self._late))
 
-    def _queue(self, work: Callable[[], object]) -> None:
+    def _queue(self, work: Work) -> None:
+        tells: list[Callable[[], object]] = []
+        queued = self._for_loop(lambda: tells.append(work()), tells)
         # Up to where it waits, which is after it has queued the function.
-        next(self._connection.execute_fetchall(self._for_loop(work)).__await__())
+        next(self._connection.execute_fetchall(queued).__await__())
 
-    def _for_loop(self, work: Callable[[], object]) -> str:
-        """Return what aiosqlite takes for its SQL: a function that works for the running loop."""
+    def _for_loop(
+        self, work: Callable[[], object], tells: Iterable[Callable[[], object]] = ()
+    ) -> str:
+        """Return what aiosqlite takes for its SQL: a function that works for the running loop.
+
+        Args:
+            work: What it does.
+            tells: Called once the thread has nothing else to do for it.
+        """
         loop = asyncio.get_running_loop()
 
         def work_for_loop() -> object:
             try:
                 return work()
             finally:
-                if loop.is_closed():
+                is_over = loop.is_closed()
+                if not is_over:
+                    self._loops.remove(loop)
+                for tell in tells:
+                    tell()
+                if is_over:
                     self._abandon()
-                self._loops.remove(loop)
 
         self._loops.append(loop)
         return cast(str, work_for_loop)
@@ -138,13 +150,11 @@ class ConnectionThread:
         """Whether nothing is queued, runs, or is waited for."""
         return not self._loops and (self._following is None or self._following.followed is None)
 
-    def follow(self, sent: Sent, done: Answered) -> None:
+    def follow(self, followed: Followed) -> None:
         """Wait in the running loop for a statement that was sent on this thread's connection.
 
         Args:
-            sent: The statement; the thread was idle.
-            done: Called once it is answered, in the loop or on the thread; returns what is left
-                to the thread.
+            followed: The statement; the thread was idle.
         """
         loop = asyncio.get_running_loop()
         following = self._following
@@ -152,7 +162,7 @@ class ConnectionThread:
             self._leave_to_thread()
             following = self._following = Following(
                 loop, self._leave_to_thread, self.post)
-        following.follow(sent, done)
+        following.follow(followed)
 
     def _leave_to_thread(self) -> None:
         """Have the thread wait for what a loop waits for, before it does anything else."""
@@ -198,6 +208,15 @@ class ConnectionThread:
         finally:
             if self._opened is not None:
                 self._opened.close()
+
+
+def _served(late: LateWork) -> Callable[[], None]:
+    late.serve()
+    return _tell_nobody
+
+
+def _tell_nobody() -> None:
+    """Tell nobody."""
 
 
 class _Functions:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from store.engine.server.sent import Sent
 
-Answered: TypeAlias = "Callable[[Sent], Callable[[], object] | None]"
+Tell: TypeAlias = "Callable[[], object]"
+Work: TypeAlias = "Callable[[], Tell]"
+"""What a thread does; returns what tells of its end."""
 _QUIET_S = 1.0
 """After about that long without an answer the thread waits for it, and knows how long it may."""
 
@@ -18,22 +20,21 @@ class Followed(NamedTuple):
     """A statement on its way.
 
     Attributes:
-        done: Called once it is answered; returns what is left to the thread of the connection.
-        since: When it was sent, by the clock of the loop.
+        take: Takes the answer and returns what tells of it; None where the thread has to do
+            ``otherwise``.
     """
 
     sent: Sent
-    done: Answered
-    since: float
+    take: Callable[[Sent], Tell | None]
+    otherwise: Work
 
-    def wait(self) -> None:
-        """Wait for the answer on the thread of the connection, and do what is left to it."""
+    def wait(self) -> Tell:
+        """Wait for the answer on the thread of the connection; return what tells of it."""
         try:
             self.sent.wait()
         except BaseException as error:
             self.sent.error = self.sent.error or error
-        if (left := self.done(self.sent)) is not None:
-            left()
+        return self.take(self.sent) or self.otherwise()
 
 
 class Following:
@@ -49,7 +50,7 @@ class Following:
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, leave: Callable[[], object],
-        post: Callable[[Callable[[], object]], object],
+        post: Callable[[Work], object],
     ) -> None:
         """Watch nothing yet.
 
@@ -60,17 +61,13 @@ class Following:
         """
         self.loop, self._leave, self._post = loop, leave, post
         self.followed: Followed | None = None
+        self._since = 0.0
         self._watched: int | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def follow(self, sent: Sent, done: Answered) -> None:
-        """Wait for an answer.
-
-        Args:
-            sent: The statement.
-            done: See ``Followed``; not called before this returns.
-        """
-        self.followed = Followed(sent, done, self.loop.time())
+    def follow(self, followed: Followed) -> None:
+        """Wait for an answer, which is not taken before this returns."""
+        self.followed, self._since, sent = followed, self.loop.time(), followed.sent
         if sent.needs_thread:
             self._leave()
             return
@@ -90,15 +87,17 @@ class Following:
             self._leave()
         elif followed.sent.is_answered:
             self.followed = None
-            if (left := followed.done(followed.sent)) is not None:
-                self._post(left)
+            tell = followed.take(followed.sent)
+            if tell is None:
+                self._post(followed.otherwise)
+            else:
+                tell()
 
     def _look(self) -> None:
         self._timer = None
-        followed = self.followed
-        if followed is None:
+        if self.followed is None:
             return
-        if self.loop.time() - followed.since >= _QUIET_S:
+        if self.loop.time() - self._since >= _QUIET_S:
             self._leave()
         else:
             self._timer = self.loop.call_later(_QUIET_S, self._look)
