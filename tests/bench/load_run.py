@@ -199,8 +199,9 @@ def _server_of(url: str) -> int:
     """Return the process whose children are the server's."""
     db = open_target(url)
     (backend,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
+    parent = Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1]
     db.close()
-    return int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])
+    return int(parent)
 
 
 @contextlib.contextmanager
