@@ -4,7 +4,8 @@
 
 Each recorder is a process that is fed chunks at a steady rate. ``backscroll sync --watch`` brings
 a tree of session files, some of which grow by a line all the time. Two processes read what a
-browser reads, and two browsers run on terminals. At the end every chunk that was acknowledged and
+browser reads, and two browsers run on terminals. All begin once the processes have started; the
+sync is started then. At the end every chunk that was acknowledged and
 every line must be in the store, and no read may have taken more than 50 ms. The exit code is 1
 where something is lost.
 """
@@ -67,6 +68,7 @@ async def record(url: str, seed: int, rate: int, seconds: float) -> dict[str, An
     made = chunks(int(rate * seconds), seed)
     async with await Store.open(url) as store:
         recorder = await Recorder.open(store, agent="load", workspace=f"/load/{seed}")
+        await asyncio.to_thread(_told_to_go)
         started, fed, late = time.monotonic(), 0, 0.0
         while fed < len(made):
             due = min(len(made), int((time.monotonic() - started) * rate) + 1)
@@ -100,6 +102,7 @@ async def read(url: str, seconds: float) -> dict[str, Any]:
         now = store.clock()
         await store.read(list_keys.all_keys, query)
         both = os.getpid(), await store.read(backend)
+        await asyncio.to_thread(_told_to_go)
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for name, work in (
@@ -216,6 +219,9 @@ def _browsing(url: str, count: int, environment: Mapping[str, str]) -> Iterator[
             terminal.pump(0.1)
             terminal.log.clear()
 
+    for each in shown:
+        each.until(b" sessions")
+        each.quiet(1.0)
     threads = [threading.Thread(target=take, args=(each,)) for each in shown]
     for thread in threads:
         thread.start()
@@ -252,6 +258,7 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
             jobs = [_job(environment, "record", url, str(seed), str(rate), str(seconds))
                     for seed in range(1, recorders + 1)]
             readers = [_job(environment, "read", url, str(seconds)) for _ in range(2)]
+            _let_go([*jobs, *readers])
             watcher = subprocess.Popen([*syncing, "--watch"], env=environment,
                                        stdout=subprocess.DEVNULL)  # fmt: skip
             growing.start()
@@ -288,7 +295,24 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
 
 def _job(environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "tests.bench.load_run", "--job", *arguments],
-                            env=environment, stdout=subprocess.PIPE, text=True)  # fmt: skip
+                            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True)  # fmt: skip
+
+
+def _told_to_go() -> None:
+    """Say that this job could begin, and wait until all can."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+def _let_go(jobs: Sequence[subprocess.Popen[str]]) -> None:
+    """Have jobs begin at once, so that no read waits for processes that are being started."""
+    for job in jobs:
+        assert job.stdout is not None
+        job.stdout.readline()
+    for job in jobs:
+        assert job.stdin is not None
+        print("go", file=job.stdin, flush=True)
 
 
 def _answer(job: subprocess.Popen[str]) -> Any:
