@@ -471,34 +471,31 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     any_newest = newest.format(condition="TRUE")
     shown = newest.format(condition=db.form.shown("n"))
     answer = newest.format(condition=f"n.role = 'assistant' AND {db.form.shown('n')}")
-    sql = (
-        f"SELECT value, tool_state, type, updated_at FROM (SELECT ids.value, p.tool_state, p.type,"
-        " p.updated_at, row_number() OVER (PARTITION BY ids.value"
+    call = (
+        f"SELECT 'call' AS what, value, type, updated_at, tool_state FROM (SELECT ids.value,"
+        " p.tool_state, p.type, p.updated_at, row_number() OVER (PARTITION BY ids.value"
         f' ORDER BY {_URGENCY}, p."index") AS place FROM {given}'
         f"{db.sql.found('chat_parts', 'p', f'p.message_id = {answer}{in_it}')}"
         f" WHERE p.tool_state IN ({_OPEN_CALLS})) c WHERE place = 1"
     )
     queued = (
-        f"SELECT ids.value FROM {given}"
+        f"SELECT 'queued', ids.value, NULL, NULL, NULL FROM {given}"
         f"{db.sql.found('chat_messages', 'q', f'q.id = {any_newest}{queued_in_it}')}"
         f" WHERE {db.form.queued('q')}"
     )
-    waiting = {key for (key,) in db.connection.execute(queued, {"1": ids})}
     last = (
-        f"SELECT ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
+        f"SELECT 'end', ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
         f" FROM {given}"
         f"{db.sql.found('chat_messages', 'm', f'm.id = {shown}' + of_session('m', 'ids.value'))}"
         f"{db.sql.found('chat_parts', 'p', last_part)}"
     )
-    ends = {
-        key: Unsettled(state, text(kind) or "", number(at), key in waiting)
-        for key, kind, at, state in db.connection.execute(last, {"1": ids})
-        if state is not None
-    }
-    calls = {
-        key: Unsettled(state, text(kind) or "", number(at), key in waiting)
-        for key, state, kind, at in db.connection.execute(sql, {"1": ids})
-    }
+    read = db.connection.execute(
+        f"{call} UNION ALL {queued} UNION ALL {last}", {"1": ids}).fetchall()
+    waiting = {key for what, key, *_ in read if what == "queued"}
+    ends, calls = (
+        {key: Unsettled(state, text(kind) or "", number(at), key in waiting)
+         for what, key, kind, at, state in read if what == wanted and state is not None}
+        for wanted in ("end", "call"))
     # A prompt may have been sent while a call runs, or after one that never ended.
     over = {
         key: end for key, end in ends.items()

@@ -110,11 +110,11 @@ def test_the_pages_query_walks_indexes_only(talk: Talk) -> None:
     talk.db.file.set_trace_callback(seen.append)
     unsettled_of(talk.db, [recording.session_id])
     talk.db.file.set_trace_callback(None)
-    assert len(seen) == 3 and all("json_each" in sql for sql in seen)
-    for sql in seen:
-        plan = talk.db.connection.execute("EXPLAIN QUERY PLAN " + sql).fetchall()
-        walks = ("SCAN m", "SCAN p", "SCAN q", "SCAN l")
-        assert not [line for *_, line in plan if line.startswith(walks)]
+    (sql,) = seen
+    assert sql.count("json_each") == 3
+    plan = talk.db.connection.execute("EXPLAIN QUERY PLAN " + sql).fetchall()
+    walks = ("SCAN m", "SCAN p", "SCAN q", "SCAN l")
+    assert not [line for *_, line in plan if line.startswith(walks)]
 
 
 @pytest.mark.parametrize(("data", "state"), [
