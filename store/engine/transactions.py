@@ -143,14 +143,30 @@ def transaction(
         raise explained(error, path) from error
 
 
+class Patience:
+    """How long something waits for other writers; between tries it sleeps ``POLL_S``."""
+
+    def __init__(self, wait_s: float | None = None) -> None:
+        """Start to wait.
+
+        Args:
+            wait_s: Seconds; as long as a person's change waits where none are given.
+        """
+        self._until = time.monotonic() + (VERB_PATIENCE_S if wait_s is None else wait_s)
+
+    def lasts(self, error: BaseException) -> bool:
+        """Return whether to try again after an error: another one writes, and may soon end."""
+        return is_busy(error) and time.monotonic() < self._until
+
+
 def _patiently(statement: Callable[[], object], wait_s: float) -> None:
-    until = time.monotonic() + wait_s
+    patience = Patience(wait_s)
     while True:
         try:
             statement()
             return
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() >= until:
+            if not patience.lasts(error):
                 raise
             time.sleep(POLL_S)
 

@@ -105,7 +105,7 @@ def test_a_locked_store_can_be_read(
     try:
         assert run("sessions").code == 0
         monkeypatch.setattr("store.engine.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
-        monkeypatch.setattr("tui.cli.verbs.VERB_PATIENCE_S", 0)
+        monkeypatch.setattr("store.engine.transactions.VERB_PATIENCE_S", 0)
         result = run("archive", "retry-loop")
         assert (result.code, result.out) == (1, "")
         assert f"{demo} is locked by another program; wait until it is done" in result.err

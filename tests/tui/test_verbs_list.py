@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from store.engine import transactions
 from store.engine.database import open_database
 from store.errors import Refused
 from store.store import Store
@@ -108,7 +109,7 @@ async def test_a_verb_waits_longer_than_the_store_does(
         await run.press("a")
         assert run.last == "Archived “Session a” · U undoes" and len(tries) == 3
         tries.clear()
-        monkeypatch.setattr(doing, "VERB_PATIENCE_S", -1)
+        monkeypatch.setattr(transactions, "VERB_PATIENCE_S", -1)
         await run.press("a")
         assert run.last == "It is locked" and len(tries) == 1
     assert archived(path) == "a"

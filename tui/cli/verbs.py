@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from store.engine.database import Database, in_transaction
-from store.engine.transactions import POLL_S, VERB_PATIENCE_S, is_busy
+from store.engine.transactions import POLL_S, Patience
 from store.queries.messages import get, resolve_message
 from store.queries.sessions import resolve
 from store.system.clock import system_clock
@@ -78,13 +78,13 @@ class Work:
             args: Its further positional arguments.
             kwargs: Its keyword arguments.
         """
-        until = time.monotonic() + VERB_PATIENCE_S
+        patience = Patience()
         with showing() as show:
             while True:
                 try:
                     return in_transaction(self.database, verb, *args, **kwargs)
                 except sqlite3.OperationalError as error:
-                    if not is_busy(error) or time.monotonic() > until:
+                    if not patience.lasts(error):
                         raise
                     who = getattr(error, "holder", "") or "another program"
                     show(f"waiting: {who} writes to the store", 0, 0)

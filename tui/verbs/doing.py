@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from weakref import WeakSet
 
 from textual.worker import WorkerError
 
-from store.engine.transactions import POLL_S, VERB_PATIENCE_S, is_busy
+from store.engine.transactions import POLL_S, Patience
 from store.errors import BackscrollError, NotFound, Refused
 from tui.keys.queue import holds_key, release_key
 from tui.kit.masked import shown
@@ -146,15 +145,14 @@ async def perform(
 
 async def _patiently(host: Host, write: Callable[[], Awaitable[T]]) -> T:
     """Write, and wait for other writers as long as a person would; say so while it lasts."""
-    until = time.monotonic() + VERB_PATIENCE_S
+    patience = Patience()
     while True:
         # The host's own timers wait for the key that this verb is done for.
         waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, host)
         try:
             return await write()
         except Refused as error:
-            cause = error.__cause__
-            if cause is None or not is_busy(cause) or time.monotonic() > until:
+            if error.__cause__ is None or not patience.lasts(error.__cause__):
                 raise
         finally:
             waits.cancel()
