@@ -109,7 +109,7 @@ def _second_starts(
         floor = _started(commands[0], app.HELLO)
         with Terminal(commands[1], kept) as terminal:
             first = terminal.until(title_start(0).encode()) - terminal.started
-            cpu = exact_cpu_seconds(terminal.process.pid)
+            cpu = cpu_seconds(terminal.process.pid)
             # What the transcript shows, and the bottom line.
             whole = max(terminal.until(SPOKEN.encode()), terminal.until(FOOTER))
             pressed = terminal.send(app.HELP)
@@ -140,7 +140,7 @@ def _started(command: list[str], text: bytes) -> tuple[float, float]:
     """Return the seconds from a process's start to a text, and its CPU seconds by then."""
     with clean_environment() as environment, Terminal(command, environment) as terminal:
         shown = terminal.until(text)
-        return shown - terminal.started, exact_cpu_seconds(terminal.process.pid)
+        return shown - terminal.started, cpu_seconds(terminal.process.pid)
 
 
 # -- a key in the list
@@ -190,11 +190,11 @@ def key_times(
         for position in range(1, presses + 1):
             first = position % len(shown)
             for size, terminal in shown[first:] + shown[:first]:
-                before = exact_cpu_seconds(terminal.process.pid)
+                before = cpu_seconds(terminal.process.pid)
                 pressed = terminal.send(app.DOWN)
                 number = shown_number(position, size)
                 found[size].append(terminal.until(title_start(number).encode()) - pressed)
-                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+                spent[size].append(cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(KEY_PAUSE_S)
     return found, spent
 
@@ -281,10 +281,10 @@ def open_times_in(
                     terminal.rest(REST_S)
                 terminal.send(app.UP)
                 terminal.until(f"{SMALL_PARTS} parts".encode())
-                before = exact_cpu_seconds(terminal.process.pid)
+                before = cpu_seconds(terminal.process.pid)
                 pressed = terminal.send(app.ENTER)
                 took = terminal.until(last_words(SMALL_PARTS).encode(), frame=True) - pressed
-                cpu = exact_cpu_seconds(terminal.process.pid) - before
+                cpu = cpu_seconds(terminal.process.pid) - before
                 terminal.rest(REST_S)
                 if number >= 0:
                     found[size].append(took)
@@ -316,11 +316,11 @@ def open_times(
                 terminal.rest(REST_S)
                 terminal.send(key)
                 terminal.until(f"{size} parts".encode())
-                before = exact_cpu_seconds(terminal.process.pid)
+                before = cpu_seconds(terminal.process.pid)
                 pressed = terminal.send(app.ENTER)
                 shown = terminal.until(last_words(size).encode(), frame=True)
                 found[size].append(shown - pressed)
-                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+                spent[size].append(cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(REST_S)
     return (
         {size: times[1:] for size, times in found.items()},
@@ -355,9 +355,9 @@ def page_times(
         for number in range(paged):
             first = number % len(shown)
             for size, terminal, watch in shown[first:] + shown[:first]:
-                before = exact_cpu_seconds(terminal.process.pid)
+                before = cpu_seconds(terminal.process.pid)
                 found[size].append(watch.turn(app.PAGE_DOWN))
-                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+                spent[size].append(cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(KEY_PAUSE_S)
                 if talks[size].parts <= SMALL_PARTS and number % PAGES_OF_SHORT == 0:
                     _to_top(terminal, SMALL_PARTS)
@@ -378,9 +378,9 @@ def settle(terminal: Terminal) -> None:
     """Read on until the app rests: it reads a session whole behind its first window."""
     deadline = time.perf_counter() + PATIENCE_S
     while time.perf_counter() < deadline:
-        before = exact_cpu_seconds(terminal.process.pid)
+        before = cpu_seconds(terminal.process.pid)
         terminal.rest(SETTLING_S)
-        if exact_cpu_seconds(terminal.process.pid) - before < RESTING * SETTLING_S:
+        if cpu_seconds(terminal.process.pid) - before < RESTING * SETTLING_S:
             return
 
 
@@ -395,9 +395,9 @@ def pages(quick: bool) -> list[Line]:
         watch = PageWatch(terminal)
         times, spent = [], []
         for _ in range(paged):
-            before = exact_cpu_seconds(terminal.process.pid)
+            before = cpu_seconds(terminal.process.pid)
             times.append(watch.turn(app.PAGE_DOWN))
-            spent.append(exact_cpu_seconds(terminal.process.pid) - before)
+            spent.append(cpu_seconds(terminal.process.pid) - before)
             terminal.rest(KEY_PAUSE_S)
         memory = _memory(terminal)
         ends = []
@@ -450,10 +450,3 @@ def cpu_seconds(process: int) -> float:
         return time.clock_gettime(~process << 3 | 2)
     except OSError:
         return 0.0
-
-
-def exact_cpu_seconds(process: int) -> float:
-    """Return the CPU time of the threads that a process has now, to the nanosecond."""
-    tasks = Path(f"/proc/{process}/task")
-    told = [path.read_text() for path in tasks.glob("*/schedstat")]
-    return sum(int(words.split()[0]) for words in told) / 1e9 if told else cpu_seconds(process)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
-from tests.bench.browse_bench import cpu_seconds, exact_cpu_seconds, open_talk, settle
+from tests.bench.browse_bench import cpu_seconds, open_talk, settle
 from tests.bench.long_session import (
     LAST_MESSAGE,
     PARTS_PER_MESSAGE,
@@ -90,9 +90,9 @@ def commit_times(
         for number in range(1, commits + 1):
             first = number % len(shown)
             for size, talk, writer, terminal in shown[first:] + shown[:first]:
-                before = exact_cpu_seconds(terminal.process.pid)
+                before = cpu_seconds(terminal.process.pid)
                 found[size].append(_seen(writer, terminal, chance, number, talk, own=True))
-                spent[size].append(exact_cpu_seconds(terminal.process.pid) - before)
+                spent[size].append(cpu_seconds(terminal.process.pid) - before)
     return found, spent
 
 

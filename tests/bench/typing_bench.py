@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 
 from tests.bench import app
-from tests.bench.browse_bench import exact_cpu_seconds
+from tests.bench.browse_bench import cpu_seconds
 from tests.bench.report import Limits, Line, p95
 from tests.bench.search_bench import FULL_PARTS, QUICK_PARTS, indexer
 from tests.bench.search_store import needles, search_store
@@ -43,10 +43,10 @@ def type_searches(quick: bool) -> list[Line]:
         terminal.quiet(app.SETTLED_S)
         for _ in range(1 if quick else ROUNDS):
             for kind, needle in needles(parts).items():
-                before = exact_cpu_seconds(process)
+                before = cpu_seconds(process)
                 times = found.setdefault(kind, [])
                 times += _type(terminal, needle, spent)
-                whole += exact_cpu_seconds(process) - before
+                whole += cpu_seconds(process) - before
                 keys += len(needle)
                 terminal.rest(REST_S)
                 terminal.send(CLEAR)
@@ -73,10 +73,10 @@ def _type(terminal: Terminal, text: str, spent: list[float]) -> list[float]:
     """
     found, process = [], terminal.process.pid
     for end in range(1, len(text) + 1):
-        before = exact_cpu_seconds(process)
+        before = cpu_seconds(process)
         pressed = terminal.send(text[end - 1].encode())
         found.append((terminal.until_match(_in_the_query(text[:end])) - pressed) * 1000)
-        spent.append((exact_cpu_seconds(process) - before) * 1000)
+        spent.append((cpu_seconds(process) - before) * 1000)
         terminal.rest(BETWEEN_KEYS_S)
     return found
 
