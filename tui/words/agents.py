@@ -14,7 +14,7 @@ _INKS = {
     "claude-code": "tool", "codex": "user", "opencode": "assistant", "gemini": "fork",
     "copilot": "text", "pi": "ok",
 }
-"""Roles whose colours are told apart at a glance; that of ``reasoning`` is like two of them."""
+"""Roles with colours that differ at a glance; that of ``reasoning`` is close to two of them."""
 _SPARE = ("fork", "ok", "text", "assistant", "user", "tool")
 """Roles for other agents, as far as no agent that is shown has them."""
 
