@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from store.engine.database import Database
 from store.sync import links, user_overrides
@@ -28,6 +29,21 @@ INSERT_REFS = (
 )
 
 
+class WrittenRows(NamedTuple):
+    """What was written of a session's messages.
+
+    Attributes:
+        touched: Ids of the messages that changed.
+        removed: Whether any was removed; ``added``, whether any was added.
+        forks: The forks that now name another message of the session.
+    """
+
+    touched: list[str]
+    removed: bool
+    added: bool
+    forks: list[str]
+
+
 def write_messages(
     database: Database,
     prepared: PreparedSession,
@@ -36,8 +52,8 @@ def write_messages(
     only: Collection[str] | None = None,
     moved: Mapping[str, str] | None = None,
     keep_links: bool = False,
-) -> tuple[list[str], bool, bool, list[str]]:
-    """Write a session's messages and parts.
+) -> WrittenRows:
+    """Write a session's messages and parts; return what changed.
 
     Args:
         database: The library.
@@ -47,13 +63,9 @@ def write_messages(
         only: Ids of the messages whose rows may differ; None for all.
         moved: Stored message ids to new ids; None to match messages by source id.
         keep_links: Whether parts keep their stored links (see ``user_overrides``).
-
-    Returns:
-        Ids of the messages that changed, whether any was removed, whether any was added, and the
-        forks that now name another message of the session.
     """
     if new:
-        return [], False, _write_new(database, prepared, found), []
+        return WrittenRows([], False, _write_new(database, prepared, found), [])
     connection = database.connection
     stored, names = _stored_messages(database, prepared.id, only)
     if moved is None:
@@ -76,7 +88,7 @@ def write_messages(
     if prepared.refs:
         connection.executemany(INSERT_REFS, prepared.refs)
     added = any(row[0] not in stored for row in different)
-    return list(touched), bool(gone), added, forks
+    return WrittenRows(list(touched), bool(gone), added, forks)
 
 
 def _write_new(database: Database, prepared: PreparedSession, found: links.Links) -> bool:

@@ -19,7 +19,7 @@ from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
 from store.sync.known_lineage import with_known_lineage
-from store.sync.message_rows import write_messages
+from store.sync.message_rows import WrittenRows, write_messages
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.server_places import is_there
 from store.system.clock import Clock, system_clock
@@ -195,28 +195,19 @@ def _write_place(
     new = new or (known is not None and known.outline)
     _write_prompts(database, prepared)
     before_rows = connection.total_changes
-    touched, removed, added, forks = write_messages(
-        database, prepared, found, new, moved=renamed, keep_links=keep_gone
-    )
+    rows = write_messages(database, prepared, found, new, moved=renamed, keep_links=keep_gone)
     if prepared.blocks or not new:
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.save(connection, prepared, found)
     written = Written(prepared.id, new=new, moved=_has_moved(connection, known, prepared))
     written.again = has_less
-    if new or moved or touched or files:
-        log_changes(database, prepared.id, () if new else touched, clock)
-        written.changed.append(prepared.id)
-    elif connection.total_changes > before_rows:
-        _log_records(database, prepared, clock)
-    _log_forks(database, written, forks, clock)
+    _log(database, prepared, written, rows, clock, moved=moved or files, before=before_rows)
     fork = links.archive_continued_fork(connection, prepared.id, clock()) if new else None
     if fork is not None:
         log_changes(database, fork, (), clock)
         written.changed.append(fork)
-    if new or removed or added:
-        _relink_children(database, written, clock, only_pending=not new and not removed)
-    _relink_calls(database, prepared, written, clock)
+    _relink(database, prepared, written, rows, clock)
     return written
 
 
@@ -240,21 +231,56 @@ def _has_less(
     return known.path == prepared.path and len(prepared.parts) < int(parts)
 
 
-def _relink_children(
-    database: Database, written: Written, clock: Clock, *, only_pending: bool
+def _log(
+    database: Database,
+    prepared: PreparedSession,
+    written: Written,
+    rows: WrittenRows,
+    clock: Clock,
+    *,
+    moved: bool,
+    before: int,
 ) -> None:
-    children = links.relink_children(
-        database.connection, written.session_id, only_pending=only_pending
-    )
-    for child, messages in children.items():
-        log_changes(database, child, messages, clock)
-        written.changed.append(child)
+    """Log what was written of a session, and the forks that name its messages by new ids.
+
+    Args:
+        database: The library, in a transaction.
+        prepared: The session.
+        written: Takes the sessions that changed.
+        rows: What was written of its messages.
+        clock: Gives the time for the change log.
+        moved: Whether its own row or a file beside it changed.
+        before: The connection's ``total_changes`` before its messages were written.
+    """
+    if written.new or moved or rows.touched:
+        log_changes(database, prepared.id, () if written.new else rows.touched, clock)
+        written.changed.append(prepared.id)
+    elif database.connection.total_changes > before:
+        # Only original records changed, which a store of a team has too. It is logged as a change
+        # of the last message: who follows the log reads that one again, and not a whole session.
+        last = [row[0] for row in prepared.messages[-1:]]
+        log_changes(database, prepared.id, last, clock)
+    for fork in rows.forks:
+        log_changes(database, fork, (), clock)
+        written.changed.append(fork)
 
 
-def _relink_calls(
-    database: Database, prepared: PreparedSession, written: Written, clock: Clock
+def _relink(
+    database: Database,
+    prepared: PreparedSession,
+    written: Written,
+    rows: WrittenRows,
+    clock: Clock,
 ) -> None:
-    for child in links.relink_calls(database.connection, prepared):
+    """Link other sessions to the messages and calls of one that was written."""
+    connection = database.connection
+    if written.new or rows.removed or rows.added:
+        only_pending = not written.new and not rows.removed
+        children = links.relink_children(connection, prepared.id, only_pending=only_pending)
+        for child, messages in children.items():
+            log_changes(database, child, messages, clock)
+            written.changed.append(child)
+    for child in links.relink_calls(connection, prepared):
         log_changes(database, child, (), clock)
         written.changed.append(child)
 
@@ -294,7 +320,7 @@ def _write_added(
     stored = _stored_from(connection, prepared)
     renamed = _renamed(connection, prepared, stored)
     before_rows = connection.total_changes
-    touched, removed, added, forks = write_messages(
+    rows = write_messages(
         database, prepared, found, False, only=stored, moved=renamed, keep_links=keep_gone
     )
     if prepared.records:
@@ -302,15 +328,8 @@ def _write_added(
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.save(connection, prepared, found)
     written = Written(prepared.id)
-    if moved or touched or files:
-        log_changes(database, prepared.id, touched, clock)
-        written.changed.append(prepared.id)
-    elif connection.total_changes > before_rows:
-        _log_records(database, prepared, clock)
-    _log_forks(database, written, forks, clock)
-    if removed or added:
-        _relink_children(database, written, clock, only_pending=not removed)
-    _relink_calls(database, prepared, written, clock)
+    _log(database, prepared, written, rows, clock, moved=moved or files, before=before_rows)
+    _relink(database, prepared, written, rows, clock)
     return written
 
 
@@ -370,38 +389,16 @@ def _write_grown(
     _write_prompts(database, prepared)
     messages = frozenset(row[0] for row in grown.messages)
     before_rows = connection.total_changes
-    touched, _, added, forks = write_messages(
+    rows = write_messages(
         database, grown, found, False, only=messages, keep_links=keep_gone
     )
     write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, grown.attachments)
     links.save(connection, prepared, found)
     written = Written(prepared.id)
-    if moved or touched or files:
-        log_changes(database, prepared.id, touched, clock)
-        written.changed.append(prepared.id)
-    elif connection.total_changes > before_rows:
-        _log_records(database, prepared, clock)
-    _log_forks(database, written, forks, clock)
-    if added:
-        _relink_children(database, written, clock, only_pending=True)
-    _relink_calls(database, grown, written, clock)
+    _log(database, prepared, written, rows, clock, moved=moved or files, before=before_rows)
+    _relink(database, grown, written, rows, clock)
     return written
-
-
-def _log_records(database: Database, prepared: PreparedSession, clock: Clock) -> None:
-    """Log that only a session's original records changed, which a store of a team has too.
-
-    It is logged as a change of the last message: who follows the log reads that one again, and
-    not a whole session for a line that says nothing.
-    """
-    log_changes(database, prepared.id, [row[0] for row in prepared.messages[-1:]], clock)
-
-
-def _log_forks(database: Database, written: Written, forks: Iterable[str], clock: Clock) -> None:
-    for fork in forks:
-        log_changes(database, fork, (), clock)
-        written.changed.append(fork)
 
 
 def log_changes(
