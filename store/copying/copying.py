@@ -111,7 +111,8 @@ def copy_sessions(
             found.done += 1
             on_progress(found)
         if found.copied:
-            with transaction(target.connection, wait_s=LOCK_PATIENCE_S):
+            with transaction(target.connection, wait_s=LOCK_PATIENCE_S,
+                             begin=target.beginning_beside_recorders()):  # fmt: skip
                 trim_changes(target)
     except sqlite3.Error as error:
         raise explained(error, target.path) from error

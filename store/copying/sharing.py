@@ -224,7 +224,8 @@ def _name_of(masking: Masking | None) -> str:
 
 
 def _note(target: Database, person: Person, seq: int) -> None:
-    with transaction(target.connection, wait_s=LOCK_PATIENCE_S):
+    with transaction(target.connection, wait_s=LOCK_PATIENCE_S,
+                     begin=target.beginning_beside_recorders()):  # fmt: skip
         target.connection.execute(
             "INSERT INTO shared_libraries(owner, library, seq, masking) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (owner, library) DO UPDATE SET seq = excluded.seq,"
