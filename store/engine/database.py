@@ -26,7 +26,7 @@ from store.engine.access import (
 )
 from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, detect_form
-from store.engine.transactions import explained, is_beside_others, is_full, transaction
+from store.engine.transactions import explained, is_beside_others, is_full, roll_back
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path, resolved
 from store.system.records import record
@@ -224,8 +224,20 @@ def in_transaction(
         at_once = getattr(change, "at_once", None)
         if at_once is not None and _is_written(database, at_once(database)):
             return None  # type: ignore[return-value]
-    with transaction(database.connection, begin=_beginning(database, change)):
-        return change(database, *args, **kwargs)
+    # As ``transaction`` without patience does, which a recorder calls with cold caches.
+    connection = database.connection
+    begin = _beginning(database, change)
+    if begin is None:
+        connection.execute("BEGIN IMMEDIATE")
+    else:
+        begin()
+    try:
+        done = change(database, *args, **kwargs)
+        connection.execute("COMMIT")
+    except BaseException:
+        roll_back(connection)
+        raise
+    return done
 
 
 def _is_written(database: Database, statement: OneStatement | None) -> bool:

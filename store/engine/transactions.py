@@ -133,9 +133,7 @@ def transaction(
             yield
             _patiently(lambda: connection.execute("COMMIT"), wait_s)
         except BaseException:
-            # On a full disk SQLite has already rolled back; a server that is gone, too.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            roll_back(connection)
             raise
     except sqlite3.DatabaseError as error:
         if path is None:
@@ -157,6 +155,13 @@ class Patience:
     def lasts(self, error: BaseException) -> bool:
         """Return whether to try again after an error: another one writes, and may soon end."""
         return is_busy(error) and time.monotonic() < self._until
+
+
+def roll_back(connection: Connection) -> None:
+    """Undo a transaction that has failed."""
+    # On a full disk SQLite has already rolled back; a server that is gone, too.
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _patiently(statement: Callable[[], object], wait_s: float) -> None:

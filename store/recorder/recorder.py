@@ -7,6 +7,7 @@ each chunk of the answer with ``feed``, and close it.
 from __future__ import annotations
 
 import threading
+from asyncio import get_running_loop
 from collections.abc import AsyncIterable, Callable
 from types import TracebackType
 from typing import Any, Self
@@ -260,13 +261,15 @@ class Recorder:
             Refused: The recorder is closed; or another program holds the store, and as much
                 waits as may: this chunk was not taken, and can be fed again.
         """
+        # What each chunk takes is here in one piece: calls are a third of it.
         recording, saver = self._recording, self._saver
-        saver.enter()
+        if saver.loop is not get_running_loop():
+            saver.enter()
         if saver.backoff.tries and (
             recording.waiting >= MOST_WAITING or saver.backoff.is_hopeless
         ):
             await saver.call(saver.save_or_refuse)
-        free, now, taken = saver.is_free, False, False
+        free, now, taken = not saver.calls, False, False
         with saver.guard:
             if free and recording.grow(chunk):
                 recording.waiting += size or delta_size(chunk)
@@ -279,7 +282,7 @@ class Recorder:
             await saver.call(lambda: self._receive(chunk, size))
         if now and not saver.backoff.tries:
             await saver.save_at_once()
-        else:
+        elif not saver.is_late:
             saver.save_soon()
 
     async def _receive(self, chunk: Chunk, size: int) -> None:

@@ -57,6 +57,9 @@ class Saver:
         guard: Held by who looks at the recording out of turn: chunks and the thread of the store.
         backoff: How often the store has refused.
         closed: Whether nothing is saved any more.
+        loop: The event loop that it is used in.
+        calls: What is at work or waits, but for a save that was begun: that has its rows.
+        is_late: Whether the thread of the store will take what waits.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:
@@ -65,21 +68,19 @@ class Saver:
         self.guard = threading.RLock()
         self.backoff = Backoff()
         self.closed = False
-        self._turns = Turns()
+        self._use(Turns())
         self._begun: _Begun | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        self._is_late = False  # Whether the thread will take what waits.
+        self.is_late = False
         self._buffer_s = None
         if recording.policy.save_on == "chunk":
             self._buffer_s = recording.policy.save_buffer_ms / 1000
 
     # -- calls in turn
 
-    @property
-    def is_free(self) -> bool:
-        """Whether no call is at work or waits; a save that was begun has its rows already."""
-        return not self._turns.has_calls
+    def _use(self, turns: Turns) -> None:
+        self._turns, self.loop, self.calls = turns, turns.loop, turns.calls
 
     def enter(self) -> None:
         """Begin a call, which may be the first one in another loop.
@@ -87,10 +88,8 @@ class Saver:
         Raises:
             Refused: A call is at work in a loop that has not ended.
         """
-        if self._turns.loop is not asyncio.get_running_loop():
-            self._move()
-
-    def _move(self) -> None:
+        if self.loop is asyncio.get_running_loop():
+            return
         turns, begun = self._turns, self._begun
         if not turns.loop.is_closed() and (turns.is_used or (begun is not None and begun.waiters)):
             raise Refused(
@@ -98,7 +97,7 @@ class Saver:
                 " loop; use it in one loop at a time")
         self._stop_timer()
         turns.abandon()
-        self._turns = Turns()
+        self._use(Turns())
 
     async def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do something after what other tasks began; a caller that is cancelled does not end it.
@@ -214,9 +213,9 @@ class Saver:
             await self.call(lambda: self.save_now(self._recording.save(exact=True)))
 
     def save_soon(self) -> None:
-        """Have what waits saved within the time of the policy."""
+        """Have what waits saved within the time of the policy; not where that ``is_late``."""
         if self._timer is None:
-            if self._recording.waiting and not self._is_late:
+            if self._recording.waiting:
                 self._plan()
         elif time.monotonic() >= self._due:
             # The timer would wake the loop a moment later, for this alone.
@@ -258,7 +257,7 @@ class Saver:
     def _take_late(self) -> tuple[OfSession, Ended] | None:
         """Take what waits, on the thread that writes; None where the loop has to, or need not."""
         with self.guard:
-            self._is_late = False
+            self.is_late = False
             if not self._recording.waiting or self.closed or self.backoff.tries:
                 return None
             waiting, begun = self._recording.waiting, None
@@ -329,7 +328,7 @@ class Saver:
         if isinstance(error, Refused) and not is_lost(error):
             self._try_again(error, self._recording.waiting)
         elif error is not None:
-            if self._timer is None and not self._is_late:
+            if self._timer is None and not self.is_late:
                 self._plan()
             if not waiters:
                 self._save_behind()
@@ -385,10 +384,10 @@ class Saver:
         if self._buffer_s is None:
             return
         if not self.backoff.tries:
-            self._is_late = True  # Before, as the thread may be quick.
+            self.is_late = True  # Before, as the thread may be quick.
             if self._store.begin_later(self._take_late, self._buffer_s):
                 return
-            self._is_late = False
+            self.is_late = False
         self._start_timer(self._buffer_s)
 
     def _start_timer(self, after_s: float) -> None:

@@ -17,20 +17,16 @@ class Turns:
 
     Attributes:
         loop: The loop.
+        calls: What ``call`` has at work or waiting.
     """
 
     def __init__(self) -> None:
         """Begin without calls, in the running loop."""
         self.loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
-        self._calls: dict[Coroutine[Any, Any, Any], None] = {}
+        self.calls: dict[Coroutine[Any, Any, Any], None] = {}
         self._behind: dict[asyncio.Task[Any], Coroutine[Any, Any, Any]] = {}
         self._rests: set[asyncio.Task[Any]] = set()
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether calls are at work or wait; what was given to ``behind`` is none."""
-        return bool(self._calls)
 
     @property
     def is_taken(self) -> bool:
@@ -40,12 +36,12 @@ class Turns:
     @property
     def is_used(self) -> bool:
         """Whether anything is at work or waits."""
-        return bool(self._calls or self._behind)
+        return bool(self.calls or self._behind)
 
     async def call(self, work: Work[T]) -> T:
         """Do something in turn; a caller that is cancelled does not end it."""
         doing = self._in_turn(work)
-        self._calls[doing] = None
+        self.calls[doing] = None
         goes_on = False
         try:
             while True:
@@ -66,7 +62,7 @@ class Turns:
                     pass
         finally:
             if not goes_on:
-                self._calls.pop(doing, None)
+                self.calls.pop(doing, None)
 
     def behind(self, work: Work[None]) -> None:
         """Do something in turn, for which nobody waits."""
@@ -88,7 +84,7 @@ class Turns:
         """
         def ended(task: asyncio.Task[Any]) -> None:
             self._rests.discard(task)
-            self._calls.pop(doing, None)
+            self.calls.pop(doing, None)
             if not task.cancelled():
                 task.exception()  # Nobody waits for it; what was not written was reported.
 
@@ -99,7 +95,7 @@ class Turns:
     def abandon(self) -> None:
         """End what the loop has left undone, as it runs no more: each gets ``GeneratorExit``."""
         # The last one first: who is at work then wakes nobody.
-        for doing in reversed((*self._calls, *self._behind.values())):
+        for doing in reversed((*self.calls, *self._behind.values())):
             with contextlib.suppress(RuntimeError):  # It would have to wait, or wakes the loop.
                 doing.close()
 
