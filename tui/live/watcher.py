@@ -35,7 +35,7 @@ class Pace(NamedTuple):
     rests: int = 9
 
 
-LONGEST_REST_S = 0.5
+LONGEST_REST_S = 0.3
 """A busy machine or server makes passes longer, and gets fewer of them."""
 
 
