@@ -295,6 +295,13 @@ async def test_filters_that_hide_all_are_named_and_taken_off(store: Path) -> Non
         assert screen.query_line.value == "unusual" and "Other" in drawn(screen)
 
 
+async def test_completions_leave_the_counts_in_sight(store: Path) -> None:
+    async with searching(store, *typed("retry ag"), size=(80, 24)) as (run, screen):
+        below, box = screen.query_one("#search-below"), screen.query_one("_Completions")
+        assert box.display and below.display
+        assert box.region.y == below.region.bottom and box.region.width == 80
+
+
 async def test_a_bad_query_is_named_below_it(store: Path) -> None:
     async with searching(store, *typed("retry foo:bar")) as (_run, screen):
         assert "There is no field `foo:`" in drawn(screen)

@@ -271,7 +271,7 @@ class _Completions(Widget):
     """A box over what is below the line, one row for each completion."""
 
     DEFAULT_CSS = """
-    _Completions { overlay: screen; display: none; height: 1; width: 1fr; max-width: 72; }
+    _Completions { overlay: screen; display: none; height: 1; width: 1fr; max-width: 80; }
     """
 
     class Taken(Message):
@@ -300,7 +300,7 @@ class _Completions(Widget):
             return blank(width, paint, "raised")
         found = self._offered[at]
         label = one_line(found.label)
-        room = width - cells(label) - 4
+        room = width - cells(label) - 6
         about = fit(one_line(found.help), room) if room > 8 else ""
         return strip_of(
             Line(((f" {label} ", "text bold"),), ((f" {about} ", "muted"),) if about else ()),

@@ -156,8 +156,8 @@ class SearchScreen(StackedScreen):
             yield LineBar(id="search-mark", ground="raised")
             yield self.query_line
             yield LineBar(id="search-counts", ground="raised")
-        yield self.notes
         yield LineBar(id="search-below", ground="background")
+        yield self.notes
         yield self.chips
         with Horizontal(id="search-body"):
             yield self.facets
