@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+_FOLDERS = count()
 
 settings.register_profile("backscroll", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("backscroll")
@@ -89,6 +93,15 @@ def pytest_collection_finish() -> None:
     """Leave the thousands of collected tests out of each later garbage collection."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of its own; to name one, pytest's looks at those of all tests before."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(_FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(scope="session")
