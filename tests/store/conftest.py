@@ -23,7 +23,9 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 QUICK_ON_A_SERVER = frozenset((
-    "test_archive", "test_rewind", "test_undo",
+    "test_archive", "test_contract", "test_details_query", "test_fork", "test_host_store",
+    "test_known_values", "test_marks", "test_recorder_parts", "test_restore", "test_rewind",
+    "test_undo", "test_versions",
 ))  # fmt: skip
 """Modules whose tests run on a server each time; those of others are among the long ones."""
 
