@@ -57,6 +57,13 @@ def server_stores(postgres: Server) -> Iterator[ServerStores]:
         yield stores
 
 
+@pytest.fixture
+def url(server_stores: ServerStores) -> Iterator[str]:
+    """An empty store on a server."""
+    with server_stores.lent() as found:
+        yield found
+
+
 @pytest.fixture(params=["file", "server"])
 def engine(request: pytest.FixtureRequest) -> str:
     """Where the stores of a test are: in files, or on a server."""

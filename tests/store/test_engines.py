@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 OPENS = re.compile(r"\b(open_database|make_store|make_demo|Store\.open|making\.\w+)\(")
 ON_BOTH = {
     "db", "fresh", "location", "of_any_form", "of_each_form", "opened", "own_talk", "postgres",
-    "server_stores", "talk",
+    "server_stores", "talk", "url",
 }  # fmt: skip
 """Fixtures of stores on each engine, or of a server."""
 IN_FILES_ALONE = {

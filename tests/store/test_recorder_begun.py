@@ -24,8 +24,6 @@ from store.recorder import at_once
 from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
 from store.verbs.shelf import archive
-from tests.sources.postgres_server import Server as Cluster
-from tests.store.engines import new_server_store
 
 START = {"type": "text-start", "id": "t"}
 END = {"type": "text-end", "id": "t"}
@@ -37,11 +35,6 @@ def delta(number: int) -> dict[str, Any]:
 
 def words(count: int) -> str:
     return "".join(f"word {number} " for number in range(count))
-
-
-@pytest.fixture
-def url(postgres: Cluster) -> str:
-    return new_server_store(postgres)
 
 
 @pytest.fixture(autouse=True)

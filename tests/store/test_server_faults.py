@@ -41,17 +41,11 @@ from store.upkeep.doctor_on_server import examine_server
 from store.verbs.shelf import archive
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
-from tests.store.engines import new_server_store
 from tests.store.pooler import Pooler
 from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 from tests.store.test_server_large import OUTPUT, record_output
 from tests.store.test_server_store import renamed, until
-
-
-@pytest.fixture
-def url(postgres: Cluster) -> str:
-    return new_server_store(postgres)
 
 
 def server_of(url: str, postgres: Cluster) -> Server:

@@ -18,7 +18,7 @@ from store.exports.reading import read_session
 from store.exports.ui_messages import ui_message
 from store.recorder.large_json import LARGE
 from tests.sources.postgres_server import Server
-from tests.store.engines import host_tables, new_server_store
+from tests.store.engines import host_tables
 from tests.store.recording import feed_output
 
 TEXT = "half \ud83d, nul \0, 文字 \U0001f600 \"quoted\" \\ \n" * (LARGE // 36)
@@ -56,12 +56,6 @@ class Sizes:
 
 def _sizes(values: Iterable[Any]) -> list[int]:
     return [len(value) for value in values if isinstance(value, str | bytes)]
-
-
-@pytest.fixture
-def url(postgres: Server) -> str:
-    """A store of ours on a server."""
-    return new_server_store(postgres)
 
 
 async def record_output(store: Store, output: object) -> str:

@@ -252,11 +252,6 @@ def test_json_that_postgresql_cannot_read(postgres: Cluster, words: str) -> None
     database.close()
 
 
-@pytest.fixture
-def url(postgres: Cluster) -> str:
-    return new_server_store(postgres)
-
-
 async def test_a_host_uses_it_by_its_url(url: str) -> None:
     async with await Store.open(url) as store, await Store.open(url) as other:
         session = await store.create_session("mine")

@@ -25,7 +25,6 @@ from store.upkeep.on_server import keep_server
 from store.upkeep.process import start_upkeep
 from store.verbs.marks import rename
 from tests.sources.postgres_server import Database, Server
-from tests.store.engines import new_server_store
 from tests.store.stats.test_rollups import answers, asked, catch_up
 from tests.store.talks import Talk
 from tui.live.indexing import Indexing
@@ -51,11 +50,6 @@ def guarded(url: str, postgres: Server) -> ServerUrl:
     found = server_url(Database(postgres, name).guarded_url)
     assert found is not None and found.has_password
     return found
-
-
-@pytest.fixture
-def url(postgres: Server) -> str:
-    return new_server_store(postgres)
 
 
 async def test_the_helper_counts_and_its_arguments_have_no_password(
