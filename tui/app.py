@@ -21,6 +21,7 @@ from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
@@ -33,6 +34,7 @@ from store.text.figures import home_path
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of
+from tui.kit.closing import forget_drawn
 from tui.kit.guard import Guard
 from tui.kit.key_hints import take_keys
 from tui.kit.masked import is_view_masked, mask_view
@@ -152,6 +154,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self.failure = ""
         self._toasts: list[ShownToast] = []
         self._toasts_shown: list[ShownToast] = []
+        self._toasts_drawn = set[Widget]()
         self._syncing = Syncing(
             library.path, self._show_sync, self.report, servers=self._show_servers,
             read=self._sync_has_read,
@@ -508,7 +511,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         """Show the newest toasts in place of those that are shown."""
         if self._toasts_shown == self._toasts:
             return
-        self._remove_empty_holders()
+        self._forget_old_toasts()
         now, shown = time.monotonic(), self._toasts_shown
         self._toasts_shown = list(self._toasts)
         if self._toasts[: len(shown)] != shown:
@@ -521,17 +524,29 @@ class BackscrollApp(CommandOwner, CommandApp):
                     timeout=toast.until - now, markup=False,
                 )
 
-    def _remove_empty_holders(self) -> None:
-        """Remove what held toasts that were cleared, which Textual leaves on their screens."""
+        # They are there once the screen was drawn, or, if another key comes first, when they go.
+        self.call_later(self.call_after_refresh, self._note_toasts)
+
+    def _note_toasts(self) -> None:
+        for screen in self.screen_stack:
+            self._toasts_drawn.update(screen.query("Toast"))
+
+    def _forget_old_toasts(self) -> None:
+        """Remove what Textual keeps of toasts that went: what held them, and what was drawn."""
+        self._note_toasts()
         for screen in self.screen_stack:
             for holder in screen.query("ToastHolder"):
                 if not holder.children:
                     holder.remove()
+        for toast in [each for each in self._toasts_drawn if not each.is_attached]:
+            self._toasts_drawn.remove(toast)
+            forget_drawn(toast)
 
     def close_toasts(self) -> bool:
         """Close the toasts; return whether there were any."""
         now = time.monotonic()
         shown = any(now < toast.until for toast in self._toasts)
+        self._note_toasts()
         self._toasts, self._toasts_shown = [], []
         self.clear_notifications()
         return shown

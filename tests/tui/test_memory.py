@@ -19,12 +19,14 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from store.config import Settings
 from tests.store.talks import Talk, make_store
 from tests.tui.live import NOW
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
+from tui.dialogs.frame import Dialog
 from tui.search.screen import SearchScreen
 from tui.sessions import view as list_view
 from tui.state import places, view_state
@@ -76,10 +78,12 @@ async def rested(app: BackscrollApp, pilot: Pilot[None]) -> None:
 
 
 @asynccontextmanager
-async def browsing(path: Path) -> AsyncIterator[tuple[BackscrollApp, Pilot[None]]]:
+async def browsing(
+    path: Path, *, notifications: bool = False
+) -> AsyncIterator[tuple[BackscrollApp, Pilot[None]]]:
     library = Library.open(path, "test", clock=lambda: NOW)
     app = BackscrollApp(library, Settings(), poll_ms=0)
-    async with app.run_test(size=(150, 40)) as pilot:
+    async with app.run_test(size=(150, 40), notifications=notifications) as pilot:
         await rested(app, pilot)
         yield app, pilot
 
@@ -169,3 +173,33 @@ async def test_searches_one_after_the_other(tmp_path: Path, searches: int, most:
             assert app.screen is app.main
 
         assert await growth(search_some, searches) < most
+
+
+async def test_dialogs_and_toasts_leave_nothing_that_was_drawn(tmp_path: Path) -> None:
+    talk, (session,) = store_of(tmp_path / "s.db", 1)
+    talk.db.close()
+
+    def drawn() -> int:
+        """Return how many lines there are, whoever holds them."""
+        gc.collect()
+        return sum(isinstance(one, Strip) for one in gc.get_objects())
+
+    async with browsing(tmp_path / "s.db", notifications=True) as (app, pilot):
+        app.main.open_session(session)
+        await rested(app, pilot)
+        counts = []
+        for number in range(8):
+            await pilot.press("2", "G", "f")
+            await pilot.pause()
+            assert isinstance(app.screen, Dialog)
+            await pilot.press("escape")
+            app.notify(f"Toast {number}")
+            await rested(app, pilot)
+            app.close_toasts()
+            app.notify("The last")
+            await rested(app, pilot)
+            app.close_toasts()
+            await rested(app, pilot)
+            counts.append(drawn())
+    # In four rounds; a dialog draws the 40 lines of the screen, and a toast three.
+    assert counts[-1] - counts[3] < 20

@@ -1,4 +1,4 @@
-"""Screens that leave nothing of what they have drawn when they close.
+"""Screens, and other widgets, that leave nothing of what they have drawn when they go.
 
 Textual keeps the drawing caches of the last thousand widgets (``StylesCache`` in Textual 8.2), so
 that each closed screen would stay in memory with all its lines.
@@ -24,13 +24,18 @@ class ClosingScreen(Screen[T]):
         """Keep which widgets are about to go, as they go before the screen does."""
         if self not in self.app.screen_stack:
             self._going = tuple(
-                each for widget in self.walk_children(Widget) for each in _drawn(widget))
+                each for widget in (self, *self.walk_children(Widget)) for each in _drawn(widget))
 
     def on_unmount(self) -> None:
         """Drop what they have drawn."""
         for widget in self._going:
-            widget.refresh()
+            forget_drawn(widget)
         self._going = ()
+
+
+def forget_drawn(widget: Widget) -> None:
+    """Empty the drawing cache of a widget that has gone."""
+    widget.refresh()
 
 
 def _drawn(widget: Widget) -> Iterator[Widget]:
