@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,3 +67,34 @@ async def test_a_store_on_a_server_is_browsed(place: Path) -> None:
         in_transaction(other, rename, session, "Named by another", now=1)
         await until(lambda: shows("Named by another"))
         other.close()
+
+
+async def test_the_browser_keeps_its_connections(place: Path) -> None:
+    """The list, its filter and the search open no others, however often they are used."""
+    app = BackscrollApp(Library.open(place, "team"), Settings(), poll_ms=20)
+    other = open_database(place)
+
+    def backends() -> set[int]:
+        return {row[0] for row in other.connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()").fetchall()}
+
+    async with app.run_test(size=(160, 40)) as pilot:
+        pane = await settled(app, pilot)
+        held, files = [], []
+        for _ in range(4):
+            await pilot.press("1", "s", "/", *"Second", "enter")
+            await until(lambda: not pane.filter.will_search and not pane.filter.is_looking)
+            await settled(app, pilot)
+            assert len(pane.view.model) == 1
+            await pilot.press("escape", "S", *"words")
+            await settled(app, pilot)
+            await pilot.press("escape", "escape")
+            await settled(app, pilot)
+            assert app.screen is app.main
+            held.append(backends())
+            files.append(len(os.listdir("/dev/fd")))
+        assert held[2:] == held[1:-1] and len(held[-1]) < 12
+        assert files[-1] <= files[1]
+    await until(lambda: not backends())
+    other.close()

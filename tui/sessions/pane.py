@@ -113,7 +113,8 @@ class SessionsPane(CommandPane, Vertical):
         if page is None or page.version != library.database.data_version():
             # What was written since would not be noticed any more.
             page = read_first_page(library, state)
-        loader = ListLoader(library.path, library.clock)
+        self._loader = loader = ListLoader(
+            library.path, library.clock, keeps=library.database.server is not None)
         self.view = SessionList(library.clock)
         self.view.take_first_page(page)
         self.filter = ListFilter(loader)
@@ -149,6 +150,10 @@ class SessionsPane(CommandPane, Vertical):
         self._show_header()
         self.view.when_empty = self.contents.empty_words(self.view.model)
         self.call_after_refresh(self._start)
+
+    async def on_unmount(self) -> None:
+        """Close the connections of the list."""
+        await self._loader.close()
 
     def _on_theme(self) -> None:
         self.refresh()
