@@ -4,9 +4,9 @@
 
 It runs ``backscroll`` in tmux on a server of its own, again and again through the same stops:
 list, live, fork, rewind, undo, redo, search, archive, star, statistics and replay. After each key
-it waits for what the screen must show. It prints how long each stop took by the clock and on a
-processor, all of the time and in its first and last tenth, each stop of more than a second, and
-what the browser and the server held every few minutes. With ``--beside`` it makes the same rounds
+it waits for what the screen must show. It prints what the browser and the server held after each
+round; how long each stop took by the clock and on a processor, all of the time and in its first
+and last tenth; and each stop of more than a second. With ``--beside`` it makes the same rounds
 on a SQLite copy of the store, one after every three on the server, and prints how many times as
 long each stop took on the server; ``--out`` keeps a screen of each stop and of each failure. The
 exit code is 1 where a screen did not come, or a browser wrote to its log.
@@ -40,7 +40,7 @@ from tests.bench.record_stream import chunks
 from tests.bench.report import p95
 from tests.bench.server_bench import filled
 from tests.bench.terminal import clean_environment
-from tests.bench.tour_watch import Held, Watch
+from tests.bench.tour_watch import Watch
 from tests.store.engines import fill
 
 SESSIONS = 1_000
@@ -50,8 +50,6 @@ _SETTLED_S = 1.0
 _LONG_MS = 1_000
 _BESIDE = 3
 """Every so many rounds on the server there is one on the copy."""
-_WATCHED_S = 300.0
-"""Between two lines on what is held."""
 _WORDS = ("escapes", "redis", "avif", "Überlange", "migration")
 """Each is said in a session of the demo."""
 _TOURED = "Rewrite the search"
@@ -384,7 +382,6 @@ class Run:
 
     Attributes:
         tour: The tour.
-        held: What the browser and its server held, every few minutes.
     """
 
     def __init__(self, name: str, url: str, out: Path | None, seconds: float) -> None:
@@ -396,8 +393,7 @@ class Run:
             out: Where screens are kept.
             seconds: How long the recorder goes on.
         """
-        self.name, self._watched = name, 0.0
-        self.held: list[Held] = []
+        self.name = name
         self._open = contextlib.ExitStack()
         try:
             environment = self._open.enter_context(clean_environment())
@@ -416,16 +412,9 @@ class Run:
             raise
 
     def round(self) -> None:
-        """Go through all stops once, and look at what is held where it is time."""
+        """Go through all stops once, and print what is held then."""
         self.tour.round()
-        if time.monotonic() > self._watched + _WATCHED_S:
-            self._watched = time.monotonic()
-            self.look()
-
-    def look(self) -> None:
-        """Note what is held now."""
-        self.held.append(self._watch.held())
-        print(f"{time.strftime('%H:%M:%S')} {self.name}: {self.held[-1]}", flush=True)
+        print(f"{time.strftime('%H:%M:%S')} {self.name}: {self._watch.held()}", flush=True)
 
     def close(self) -> str:
         """End both; return what the browser wrote to its log."""
@@ -460,8 +449,6 @@ def run(stores: dict[str, str], minutes: float, out: Path | None) -> int:
                 lines = [line for each in runs
                          for line in (each.name, *told(each.tour.spent, started, time.monotonic()))]
                 (out / "table.txt").write_text("\n".join(lines))
-        for each in runs:
-            each.look()
     except subprocess.CalledProcessError as error:
         logged += f"a browser has ended: {error}"
     finally:
@@ -475,7 +462,6 @@ def run(stores: dict[str, str], minutes: float, out: Path | None) -> int:
         print(f"did not come: {tour.failed or 'nothing'}")
         print(f"more than a second: {tour.slow or 'nothing'}")
         print(f"words of trouble on screens: {tour.odd or 'none'}")
-        print("held:", *each.held, sep="\n  ")
     if len(runs) > 1:
         print("\nserver and file", *compared(*(each.tour.spent for each in runs)), sep="\n")
     print(f"log: {logged or 'empty'}")

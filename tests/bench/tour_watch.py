@@ -46,7 +46,7 @@ class Held(NamedTuple):
         """Say it in a line."""
         return (f"{self.memory_mb:.0f} MB (helpers {self.helpers_mb:.0f}), {self.threads} threads,"
                 f" {self.files} open files, {self.connections} connections, idle in a transaction"
-                f" {self.idle_ms:.0f} ms at most {self.idle_after[:200]!r}")  # fmt: skip
+                f" {self.idle_ms:.0f} ms at most {self.idle_after[:60]!r}")  # fmt: skip
 
 
 class Watch:
