@@ -12,7 +12,7 @@ from textual.worker import WorkerError
 from store.queries import activities, listing
 from store.queries.list_options import GROUPS, SHELVES, SORTS, next_name
 from store.queries.listing import ListQuery, ListRow
-from store.queries.summary import totals
+from store.queries.summary import Totals, totals
 from tui.sessions.empty import empty_words, making_words
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import FirstPage
@@ -294,13 +294,14 @@ class ListContents:
         model = await self._loader.model(
             self.keys, self.folds, matching, headed=GROUPS[query.group].heading != "none"
         )
+        words = await self._empty_words(model)
         # Else another order was chosen meanwhile, which is being read.
         if query == self._query_to_read():
             view = self._view
             before, wanted = view.selected, self._going_to
             selected = await self._wanted_rowid(model, wanted)
             moved = view.selected != before
-            view.when_empty = self.empty_words(model)
+            view.when_empty = words
             view.show(model, query, view.selected)
             self._shown(looked_at)
             if looked_at is None or matching:
@@ -327,15 +328,23 @@ class ListContents:
                     return rowid
         return None
 
-    def empty_words(self, model: ListModel) -> list[str]:
-        """Return what an empty list says; nothing where there are sessions."""
-        library = self._library
+    async def _empty_words(self, model: ListModel) -> list[str]:
         if len(model):
             return []
+        return self.empty_words(model.total, await self._library.read(totals))
+
+    def empty_words(self, matched_of: int, store: Totals) -> list[str]:
+        """Return what an empty list says.
+
+        Args:
+            matched_of: Sessions that it has without the filter.
+            store: Counts of the whole store.
+        """
+        library = self._library
         if library.making is not None:
             return making_words(library.making.words)
         return empty_words(
-            self.query, self._filter.text, model.total, totals(library.database),
+            self.query, self._filter.text, matched_of, store,
             reads=library.reads, searching=self._filter.will_search,
             unsearched=self._filter.unsearched,
         )

@@ -11,6 +11,10 @@ from tui.sessions.model import ListModel, build_model
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from store.queries.summary import Totals
+
 FIRST_PAGE = 64
 READ_WHOLE_UP_TO = 3_000
 """Sessions up to which the whole list is read before the first paint."""
@@ -28,6 +32,7 @@ class FirstPage(NamedTuple):
         cursor: The entry of the selected session; None in an empty list.
         rows: By rowid, those around the cursor.
         version: The store's ``data_version`` before it was read.
+        totals: Counts of the whole store, where the list is empty.
     """
 
     query: ListQuery
@@ -37,6 +42,7 @@ class FirstPage(NamedTuple):
     cursor: int | None
     rows: dict[int, ListRow]
     version: int
+    totals: Totals | None = None
 
 
 def read_first_page(
@@ -74,4 +80,9 @@ def read_first_page(
         end = seen
     rowids = list(model.rowids[near:near + end])
     rows = activities.rows(database, rowids, (), library.clock())
-    return FirstPage(query, keys, folds, model, cursor, rows, version)
+    counted = None
+    if not len(model):
+        from store.queries.summary import totals  # Only for an empty list.
+
+        counted = totals(database)
+    return FirstPage(query, keys, folds, model, cursor, rows, version, counted)

@@ -113,6 +113,7 @@ class SessionsPane(CommandPane, Vertical):
         if page is None or page.version != library.database.data_version():
             # What was written since would not be noticed any more.
             page = read_first_page(library, state)
+        self._empty_store = page.totals
         self._loader = loader = ListLoader(
             library.path, library.clock, keeps=library.database.server is not None)
         self.view = SessionList(library.clock)
@@ -148,7 +149,8 @@ class SessionsPane(CommandPane, Vertical):
         """Show the first page; the rest is read once that is painted."""
         self.watch(self.app, "theme", self._on_theme, init=False)
         self._show_header()
-        self.view.when_empty = self.contents.empty_words(self.view.model)
+        if self._empty_store is not None:
+            self.view.when_empty = self.contents.empty_words(0, self._empty_store)
         self.call_after_refresh(self._start)
 
     async def on_unmount(self) -> None:
