@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from store.errors import StoreError
 from store.language.query import Query, parse
-from store.search.hits import Counts, Coverage, SessionHits
+from store.search.hits import Counts, Coverage, SessionHits, Update
 from tests.hostile import CORPUS
-from tests.tui.search_made import NOW, bash, excerpt, hit, row
+from tests.store.talks import make_store
+from tests.tui.search_made import NOW, bash, excerpt, hit, made, row, update
 from tests.tui.seeded import START
 from tui.kit.lines import Line, width_of
 from tui.kit.paint import HIT
 from tui.kit.text import cells
+from tui.search import model as model_module
 from tui.search.facets import chips, column, facets_of, spans_of, toggled, tokens_of
 from tui.search.lines import excerpt_runs, heading_lines, hit_lines
 from tui.search.marks import Marks, marks_of
+from tui.search.model import SearchModel
 from tui.search.results import HITS_OF_A_SESSION, Results, key_of
 from tui.search.words import count_runs, nothing_lines, start_lines
+from tui.state.library import Library
 
 
 def asked(text: str) -> Query:
@@ -312,3 +321,36 @@ def test_marks_are_the_words_of_the_query() -> None:
     text = "RetryLoop, retry_loop; never"
     assert [text[m.start():m.end()] for m in found.finditer(text)] == ["RetryLoop", "retry", "loop"]
     assert marks_of(asked("agent:x -no")) is None
+
+
+async def test_a_search_that_failed_is_done_again_where_that_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors: list[Exception] = [ValueError("a fault"), StoreError("the server does not answer")]
+
+    def answer(query: Query, more: object) -> list[Update]:
+        if errors:
+            raise errors.pop(0)
+        return [update([SessionHits(row(), [hit("retry")])])]
+
+    searcher = made(monkeypatch, answer)
+    monkeypatch.setattr(model_module, "RENEWED_EVERY_S", 0)
+    make_store(tmp_path / "s.db", "own").close()
+    library = Library.open(tmp_path / "s.db", "test", clock=lambda: NOW)
+    tasks, reported = list[asyncio.Future[None]](), list[str]()
+    model = SearchModel(
+        library, lambda work, group: tasks.append(asyncio.ensure_future(work())),
+        lambda words, error: reported.append(str(error)))
+
+    async def after(act: Callable[[], None]) -> tuple[int, str]:
+        act()
+        await asyncio.gather(*tasks)
+        return len(searcher.asked), model.failure
+
+    assert await after(lambda: model.ask("retry")) == (1, "The search failed")
+    # The same would come again with each change of the store.
+    assert await after(model.store_changed) == (1, "The search failed")
+    assert await after(lambda: model.ask("retries")) == (2, "the server does not answer")
+    assert await after(model.store_changed) == (3, "")
+    assert reported == ["a fault"] and len(model.results.hits) == 1
+    await library.close()

@@ -99,6 +99,7 @@ class SearchModel:
         self._moved = False
         self._work: object | None = None
         self._rests_until = 0.0
+        self._is_broken = False
 
     @property
     def has_query(self) -> bool:
@@ -134,7 +135,7 @@ class SearchModel:
         return toggled(self.query, facet, value)
 
     def _search(self) -> None:
-        self.failure, self._fresh = "", True
+        self.failure, self._fresh, self._is_broken = "", True, False
         self.running = self.counting = bool(self.query)
         self._rests_until = 0.0
         self._work = None
@@ -151,7 +152,7 @@ class SearchModel:
         async def all_work() -> None:
             try:
                 await self._reported(work)
-                while self._moved and self._work is mine:
+                while self._moved and self._work is mine and not self._is_broken:
                     await self._reported(self._renew)
             finally:
                 if self._work is mine:
@@ -160,9 +161,12 @@ class SearchModel:
         self._start(all_work, "search")
 
     def store_changed(self) -> None:
-        """Search for the same once more, soon; the selection and what is opened stay."""
+        """Search for the same once more, soon; the selection and what is opened stay.
+
+        Not after an error that is no fault of the store, which would only come again.
+        """
         self._moved = True
-        if self.query and self._work is None:
+        if self.query and self._work is None and not self._is_broken:
             self._begin(self._renew)
 
     def masks_changed(self) -> None:
@@ -231,11 +235,13 @@ class SearchModel:
         except BackscrollError as error:
             self._failed(str(error))
         except Exception as error:
+            self._is_broken = True
             self._failed("The search failed")
             self._report("The search failed", error)
 
     def _failed(self, words: str) -> None:
         self.failure, self.running, self.counting = words, False, False
+        self._rests_until = time.monotonic() + RENEWED_EVERY_S
         self.changed(False)
 
     def _take(self, update: Update, query: Query) -> None:
