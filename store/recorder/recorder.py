@@ -53,6 +53,9 @@ class Recorder:
     store, chunks wait, and writing is tried again later. Meanwhile ``flush``, ``finish`` and
     ``close`` raise the reason; so does ``feed`` once too much waits, or for too long. Nothing is
     lost: make the same call again.
+
+    It is used in one event loop at a time, and goes on in another one where the first has ended
+    or no call is at work in it; else a call raises ``Refused``.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:
