@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import asyncpg
@@ -360,6 +361,62 @@ def test_a_watch_reports_what_is_written_while_it_does_not_listen(
     assert found.trouble is None
     found.close()
     database.close()
+
+
+def test_a_watch_reports_what_is_committed_after_what_began_later(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest entry stays the same then, whether the watch listens again or only asks."""
+    url, gone = new_server_store(postgres), threading.Event()
+    monkeypatch.setattr(watching, "GAP_S", 0.01)
+    monkeypatch.setattr(watching, "GAPS", 0)
+    monkeypatch.setattr(watching, "CALM_S", 1e9)
+    unlisten = asyncpg.Connection.remove_listener
+
+    async def seen(*args: Any) -> None:
+        await unlisten(*args)
+        gone.set()
+
+    monkeypatch.setattr(asyncpg.Connection, "remove_listener", seen)
+    reader, one, two = open_target(url), open_target(url, write=True), open_target(url, write=True)
+    first, second = Talk(one).session(), Talk(two).session()
+    insert = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, NULL, 1)"
+    found = watch(reader)
+    until(lambda: found.version)
+    one.connection.execute("BEGIN")
+    one.connection.execute(insert, [first])
+
+    def write() -> bool:
+        two.connection.execute(insert, [second])
+        return gone.is_set()
+
+    until(write)
+    before = found.version
+    two.connection.execute(insert, [second])
+    until(lambda: found.version > before)
+    one.connection.execute("COMMIT")
+    before = found.version
+    monkeypatch.setattr(watching, "CALM_S", 0.0)
+    until(lambda: found.version > before)
+    found.close()
+    monkeypatch.setattr(watching, "is_pooled", pooled)
+    found = watch(reader)
+    until(lambda: found.version)
+    one.connection.execute("BEGIN")
+    one.connection.execute(insert, [first])
+    before = found.version
+    two.connection.execute(insert, [second])
+    until(lambda: found.version > before)
+    before = found.version
+    one.connection.execute("COMMIT")
+    until(lambda: found.version > before)
+    found.close()
+    for each in (reader, one, two):
+        each.close()
+
+
+async def pooled(driver: object) -> bool:
+    return True
 
 
 def test_statements_are_not_compiled(url: str) -> None:

@@ -31,6 +31,7 @@ CALM_S = 1.0
 """No notices are wanted until nothing has changed for so long, once they come faster than it is
 asked: each wakes the server's process and this one, 480 times a second for 8 recorders."""
 _ANY_WRITE = "SELECT CAST(pg_current_snapshot() AS text)"
+"""Differs after each write to any database of the server."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
 """Between two tries to connect again; each is twice the one before."""
 
@@ -61,7 +62,9 @@ class ServerWatch:
 
         Args:
             url: The database.
-            question: A statement whose answer differs after each change.
+            question: A statement whose answer differs after each change, but for those of
+                transactions that end in another order than they began in; it is asked where
+                the server tells of changes.
             listens: Whether the server tells of changes.
         """
         self.version = 0
@@ -121,10 +124,12 @@ class ServerWatch:
         while not self._closed.is_set():
             asked = time.monotonic()
             if may_listen and not listens and asked - moved_at >= CALM_S:
-                # What was written before is found by the question.
+                # What was written before is found by the question, but for what a transaction
+                # wrote that began before the newest one and ended after it.
                 await driver.add_listener(CHANNEL, self._hear)
                 listens = True
-            found = await driver.fetchval(self._question)
+                told.set()
+            found = await driver.fetchval(self._question if may_listen else _ANY_WRITE)
             gap = min(max(GAP_S, GAPS * (time.monotonic() - asked)), LONGEST_GAP_S)
             if found != last:
                 moved_at = asked
