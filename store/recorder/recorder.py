@@ -263,6 +263,7 @@ class Recorder:
             Invalid: It is no chunk.
             Refused: The recorder is closed; or another program holds the store, and as much
                 waits as may: this chunk was not taken, and can be fed again.
+            NotFound: The session was deleted. What waits is kept, in case that is undone.
         """
         # What each chunk takes is here in one piece: calls are a third of it.
         recording, saver = self._recording, self._saver
@@ -362,7 +363,12 @@ class Recorder:
             self._recording.set_tool_output(message_id, tool_call_id, output, error_text)))
 
     async def flush(self) -> None:
-        """Save what waits, whatever the policy says."""
+        """Save what waits, whatever the policy says.
+
+        Raises:
+            NotFound: The session was deleted. What waits is kept, in case that is undone.
+            Refused: Another program holds the store.
+        """
         await self._saver.flush()
 
     async def finish(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -191,15 +192,25 @@ def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
     data_json, value = ("?", (write.data_json,)) if not large else _sent(db, write)
     part = write.part
     if write.new or write.moved:
-        db.connection.execute(
-            _insert_part(data_json),
-            (part.row_id, batch.message_id, batch.session_id, part.index, write.columns[0],
-             *value, *write.columns[1:], part.created_at, batch.at),
-        )
+        row = (part.row_id, batch.message_id, batch.session_id, part.index, write.columns[0],
+               *value, *write.columns[1:], part.created_at, batch.at)
+        try:
+            db.connection.execute(_insert_part(data_json), row)
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+                raise
+            raise _message_gone(batch) from error
     else:
-        db.connection.execute(_grow_part(data_json), (*value, batch.at, part.row_id))
+        grown = db.connection.execute(_grow_part(data_json), (*value, batch.at, part.row_id))
+        if not grown.rowcount:
+            raise _message_gone(batch)
     if large and db.server is None:
         db.connection.execute("DELETE FROM temp.large_json")
+
+
+def _message_gone(batch: Batch) -> NotFound:
+    return NotFound(
+        f"message {batch.message_id} of session {batch.session_id} is no longer in the store")
 
 
 def _sent(db: Database, write: PartWrite) -> tuple[str, tuple[object, ...]]:

@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from store import Refused, Store
+from store import NotFound, Refused, Store
 from store.engine.async_database import AsyncDatabase
 from store.engine.late_work import LateWork
 from store.engine.opening import open_target
@@ -23,6 +23,7 @@ from store.engine.transactions import is_lost
 from store.recorder import at_once
 from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
+from store.verbs.delete import delete
 from store.verbs.shelf import archive
 
 START = {"type": "text-start", "id": "t"}
@@ -122,6 +123,34 @@ async def test_a_server_that_drops_the_connection_loses_nothing(url: str) -> Non
             await recorder.flush()
         assert await texts(store, recorder.session_id) == [words(6)]
         assert await changes(store) >= written + 6
+
+
+async def test_a_session_that_is_deleted_takes_no_text_until_it_is_back(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a recorder on another machine that is only slow, a server's users know nothing.
+    monkeypatch.setattr("store.verbs.delete.refuse_while_running", lambda *_: None)
+    async with await Store.open(location) as store, await Store.open(location) as other:
+        recorder = await Recorder.open(store, policy=SavePolicy(save_on="turn"))
+        await recorder.feed(START)
+        await recorder.feed(delta(0))
+        await recorder.flush()
+        await other.write(delete, recorder.session_id, now=1)
+        await recorder.feed(delta(1))
+        for _ in range(2):
+            with pytest.raises(NotFound, match=r"message msg_.* is no longer in the store"):
+                await recorder.flush()
+        await other.undo()
+        await recorder.flush()
+        assert await texts(store, recorder.session_id) == [words(2)]
+        await other.write(delete, recorder.session_id, now=1)
+        await recorder.feed({"type": "text-start", "id": "second"})
+        with pytest.raises(NotFound, match=r"message msg_.* is no longer in the store"):
+            await recorder.flush()
+        await other.undo()
+        await recorder.feed(delta(2))
+        await recorder.close()
+        assert await texts(store, recorder.session_id) == [words(3), ""]
 
 
 async def test_an_answer_that_was_lost_is_not_written_twice(
