@@ -141,6 +141,19 @@ class Database:
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
+    def is_stale(self) -> bool:
+        """Return whether it must be opened again, as ``moved`` does; a server is asked.
+
+        Nobody listens to a server between two statements, so that it is gone, or came back, is
+        not seen before the next one.
+        """
+        if self.server is not None and not self.moved():
+            try:
+                self.connection.execute("SELECT 1").fetchone()
+            except sqlite3.Error:
+                return True
+        return self.moved()
+
     def lock_session(self, session_id: str) -> None:
         """Keep others from changing a session until the transaction ends, where they could.
 

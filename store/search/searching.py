@@ -189,7 +189,7 @@ class Searcher:
 
     async def _renew(self) -> None:
         """Open the file again where that is needed to see what others wrote to it."""
-        if await self._thread.run(lambda: self._thread.database.moved()):
+        if await self._thread.run(lambda: self._thread.database.is_stale()):
             fresh = await ConnectionThread(self.path, write=False).start()
             stale, self._thread = self._thread, fresh
             await stale.close()

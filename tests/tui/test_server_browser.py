@@ -13,12 +13,15 @@ import pytest
 from store.config import Settings
 from store.engine.database import in_transaction, open_database
 from store.engine.opening import open_target
+from store.language.query import parse
+from store.queries.listing import ListQuery
 from store.verbs.marks import rename
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk
 from tests.tui.stores import settled
 from tui.app import BackscrollApp
+from tui.sessions.loader import ListLoader
 from tui.state.library import Library
 
 
@@ -97,4 +100,25 @@ async def test_the_browser_keeps_its_connections(place: Path) -> None:
         assert held[2:] == held[1:-1] and len(held[-1]) < 12
         assert files[-1] <= files[1]
     await until(lambda: not backends())
+    other.close()
+
+
+async def test_the_list_is_read_after_its_connections_were_ended(place: Path) -> None:
+    """As by a server that was started again: the first reading of each has an answer, too."""
+    loader, other = ListLoader(place, lambda: 1, keeps=True), open_database(place)
+
+    async def said(words: str) -> int:
+        found = [step async for step in loader.said(parse(words, now=1))]
+        assert not any(why for _, why in found)
+        return len(found[-1][0])
+
+    for _ in range(2):
+        assert len((await loader.keys(ListQuery())).rowids) == 2
+        assert await said("in:prompt first") == 1
+        ended = other.connection.execute(
+            "SELECT count(pg_terminate_backend(pid, 30000)) FROM pg_stat_activity WHERE"
+            " datname = current_database() AND pid <> pg_backend_pid()").fetchone()
+        assert ended[0] >= 2
+    assert len((await loader.keys(ListQuery())).rowids) == 2
+    await loader.close()
     other.close()

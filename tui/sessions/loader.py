@@ -64,8 +64,13 @@ class ListLoader:
     async def _connection(self) -> Database:
         while self._idle:
             database = self._idle.pop()
-            if not database.moved():
-                return database
+            lent = _Lent(database)
+            try:
+                if not await lent.run(Database.is_stale):
+                    return database
+            except asyncio.CancelledError:
+                lent.end(self._take_back)
+                raise
             await asyncio.to_thread(database.close)
         opening = asyncio.ensure_future(asyncio.to_thread(open_database, self._path, write=False))
         try:
