@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 from textual.pilot import Pilot
 
 from store.engine.database import open_database
+from store.errors import StoreError
+from store.language.query import Query
 from store.search import running, searching
 from tests.store import making
 from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
 from tui.query.line import QueryNotes
 from tui.sessions.header import ListTitle
+from tui.sessions.loader import ListLoader
 from tui.sessions.pane import SessionsPane
 
 SESSIONS = [
@@ -129,6 +133,34 @@ async def test_a_list_says_that_not_all_was_searched(
         pane = await filtered(app, pilot, "zeppelin")
         assert pane.query_one(ListTitle).tally.words() == "0 of 3  not all searched"
         assert pane.view.when_empty[1] == "Not everything was searched: there is no index yet"
+
+
+async def test_a_search_that_failed_is_not_shown_as_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = browser(store(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        said, fails = ListLoader.said, True
+
+        async def failing(
+            loader: ListLoader, query: Query
+        ) -> AsyncGenerator[tuple[set[int], str], None]:
+            if fails:
+                raise StoreError("the store is away")
+            async for step in said(loader, query):
+                yield step
+
+        monkeypatch.setattr(ListLoader, "said", failing)
+        await filtered(app, pilot, "pelican")
+        assert pane.query_one(ListTitle).tally.words() == "0 of 3  not all searched"
+        assert pane.view.when_empty[:2] == [
+            "No session matches “pelican”", "Not everything was searched: the store is away"]
+        fails = False
+        pane.store_changed()
+        await settled(app, pilot)
+        assert found(pane) == "b"
+        assert pane.query_one(ListTitle).tally.words() == "1 of 3"
 
 
 async def test_fields_are_offered_and_mistakes_are_said(tmp_path: Path) -> None:

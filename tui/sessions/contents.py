@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from textual.worker import WorkerError
 
+from store.errors import BackscrollError
 from store.queries import activities, listing
 from store.queries.list_options import GROUPS, SHELVES, SORTS, next_name
 from store.queries.listing import ListQuery, ListRow
@@ -278,9 +279,15 @@ class ListContents:
     async def _search(self) -> None:
         """Add the sessions in which there is what the filter asks for, after a pause."""
         await asyncio.sleep(PAUSE_S)
-        async with aclosing(self._filter.search()) as found:
-            async for matching in found:
-                await self.arrange(matching)
+        try:
+            async with aclosing(self._filter.search()) as found:
+                async for matching in found:
+                    await self.arrange(matching)
+        except Exception:
+            # An empty list says so, too: it is no longer being searched.
+            with suppress(BackscrollError):
+                await self.arrange(self._filter.matched)
+            raise
         self._shown(None)
 
     async def arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:

@@ -187,6 +187,9 @@ class ListFilter:
                         shown_at = clock()
                         self._said = words, before | said
                         yield self.matched or set()
+        except Exception as error:
+            self._said, self.unsearched = (words, before | said), str(error)
+            raise
         finally:
             if self._search is search:
                 self._search = None
