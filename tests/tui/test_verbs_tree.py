@@ -24,6 +24,7 @@ from tui.compare.screen import CompareScreen
 from tui.compare.turns import turn_blocks
 from tui.tree import screen as tree_module
 from tui.tree.screen import FactsReader, TreeScreen
+from tui.words import costs
 
 USAGE = {"usage": {"input": 1000, "output": 200, "reasoning": 0, "cache_read": 0, "cache_write": 0}}
 
@@ -175,6 +176,8 @@ async def test_ten_thousand_sessions_read_only_what_is_seen(
         return tree_facts.node_facts(db, nodes)
 
     monkeypatch.setattr(tree_module, "node_facts", watched)
+    # Else a busy machine counts the family in several steps, with pauses between.
+    monkeypatch.setattr(costs, "COUNTED_S", 600.0)
     async with running(path, size=(120, 30)) as run:
         await run.open(SESSION)
         await run.press("T")
