@@ -32,9 +32,12 @@ class SlowOpening:
 
 
 def is_closed(database: Database) -> bool:
-    """Return whether a store was closed."""
+    """Return whether a store's file was closed, which another thread may be doing now.
+
+    A statement that is run while SQLite closes its connection ends the process.
+    """
     try:
-        database.connection.execute("SELECT 1")
+        assert not database.connection.in_transaction
     except sqlite3.ProgrammingError as error:
         return "closed" in str(error)
     return False
