@@ -147,12 +147,14 @@ class Database:
         Nobody listens to a server between two statements, so that it is gone, or came back, is
         not seen before the next one.
         """
-        if self.server is not None and not self.moved():
+        if self.moved():
+            return True
+        if self.server is not None:
             try:
                 self.connection.execute("SELECT 1").fetchone()
             except sqlite3.Error:
                 return True
-        return self.moved()
+        return False
 
     def lock_session(self, session_id: str) -> None:
         """Keep others from changing a session until the transaction ends, where they could.

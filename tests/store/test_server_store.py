@@ -306,6 +306,12 @@ def test_a_watch_is_told_of_a_change(postgres: Cluster) -> None:
     database.close()
 
 
+def log(database: Database, session: str, at: int, message: str | None = None) -> None:
+    """Log a change of a session in a transaction of its own, as a recorder does."""
+    in_transaction(database, OfSession(session, partial(
+        log_change, session_id=session, message_id=message, at=at)))
+
+
 def test_a_watch_asks_once_for_many_notices(
     postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,8 +321,7 @@ def test_a_watch_asks_once_for_many_notices(
     session, found = Talk(database).session(), watch(database)
     until(lambda: found.version)
     for at in range(20):
-        in_transaction(database, OfSession(session, partial(
-            log_change, session_id=session, message_id=None, at=at)))
+        log(database, session, at)
     found.close()
     assert found.version == 1 and not found._thread.is_alive()
     monkeypatch.undo()
@@ -325,8 +330,7 @@ def test_a_watch_asks_once_for_many_notices(
     # What is written between two questions is reported too.
     for at in range(3):
         before = found.version
-        in_transaction(database, OfSession(session, partial(
-            log_change, session_id=session, message_id=None, at=at)))
+        log(database, session, at)
         until(lambda before=before: found.version > before)  # type: ignore[misc]
     found.close()
     database.close()
@@ -343,12 +347,8 @@ def test_a_watch_reports_what_is_written_while_it_does_not_listen(
     monkeypatch.setattr(watching, "LOOKED_AFTER_S", 1_000.0)
     database = open_target(new_server_store(postgres), write=True)
     session, found = Talk(database).session(), watch(database)
+    write = partial(log, database, session, 1)
     until(lambda: found.version)
-
-    def write() -> None:
-        in_transaction(database, OfSession(session, partial(
-            log_change, session_id=session, message_id=None, at=1)))
-
     for _ in range(10):
         # The second one comes in the pause after the first, mostly.
         before = found.version
@@ -657,8 +657,7 @@ def test_recorders_of_several_sessions_lose_nothing(url: str) -> None:
     def write(number: int) -> None:
         db, session_id = stores[number], recorded[number]
         for at in range(rounds):
-            in_transaction(db, OfSession(session_id, partial(
-                log_change, session_id=session_id, message_id=f"msg_{number}_{at}", at=at)))
+            log(db, session_id, at, f"msg_{number}_{at}")
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(count)]
     for thread in threads:
