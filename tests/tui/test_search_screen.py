@@ -504,7 +504,7 @@ async def test_a_closed_search_leaves_nothing_that_was_drawn(
 
     async with running(store, (160, 40)) as run:
         left = []
-        for _ in range(3):
+        for _ in range(5):
             await run.press("S", *"unusual")
             shown = strips()
             assert any("an unusual word" in text for text in shown)
@@ -512,9 +512,10 @@ async def test_a_closed_search_leaves_nothing_that_was_drawn(
             assert run.app.screen is run.app.main
             left.append(strips())
             assert not any("an unusual word" in text for text in left[-1])
-        # Nor any blank line, of its containers and scroll bars: a screen has over 40.
+        # Nor any blank line, of its containers and scroll bars: a screen has over 40. What
+        # the main screen has drawn differs by a pane or so, once.
         assert len(shown) - len(left[-1]) > 40
-        assert len(left[-1]) - len(left[-2]) < 8
+        assert len(left[-1]) - len(left[0]) < 4 * 8
 
 
 async def test_what_was_not_searched_is_named(
