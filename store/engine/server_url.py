@@ -28,6 +28,8 @@ _NOT_FOR_US = frozenset((
     "prepared_statement_name_func", "statement_cache_size", "tcp_user_timeout", "timeout",
 ))  # fmt: skip
 """Parameters of libpq's and SQLAlchemy's URLs that change nothing of what is read."""
+_DEMANDS = {"channel_binding": "require", "gssencmode": "require"}
+"""Values with which one of these asks for more safety, which the driver does not give."""
 FOR_THE_DRIVER = frozenset((
     "krbsrvname", "gsslib", "options", "ssl_max_protocol_version", "ssl_min_protocol_version",
     "sslcert", "sslcrl", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert",
@@ -231,7 +233,7 @@ def _options(given: list[tuple[str, str]]) -> list[tuple[str, str]]:
         key = _RENAMED.get(name.strip().lower(), name.strip())
         if key == "ssl":
             key, value = "sslmode", _SSL_MODES.get(value.lower(), value)
-        if key not in _NOT_FOR_US:
+        if key not in _NOT_FOR_US or value == _DEMANDS.get(key):
             found.append((key, value))
     return found
 

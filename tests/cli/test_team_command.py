@@ -34,8 +34,10 @@ def test_copy_to_a_server_and_back(run: Run, demo: Path, tmp_path: Path, postgre
     url, back = new_server_store(postgres), tmp_path / "back.db"
     there = run("copy", demo, url, "--json").json
     assert there["copied"] == there["total"] == len(ids_in(demo)) and not there["failed"]
-    again = run("copy", demo, url)
+    again = run("copy", demo, f"{url}&zz=1")
     assert again.code == 0 and again.out.startswith("0 sessions copied, 21 already there")
+    said = f"{url}&zz=1: the parameter zz is not understood and left out"
+    assert said in again.err and said in run("sessions", "--store", f"{url}&zz=1").err
     found = run("copy", url, back, "--json").json
     assert found["hashes"] == there["hashes"] and ids_in(back) == ids_in(demo)
 

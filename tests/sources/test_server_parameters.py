@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
+from store.engine.server.addresses import AddressLoop, use
 from store.engine.server.login import login_of
 from store.engine.server.words import reason
 from store.engine.server_url import ServerTrouble
@@ -35,7 +38,7 @@ dbname=other
 @pytest.fixture(autouse=True)
 def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOST", "HOSTADDR", "PORT", "USER", "DATABASE", "PASSWORD", "PASSFILE", "SERVICE",
-                 "SERVICEFILE", "SYSCONFDIR", "SSLMODE"):  # fmt: skip
+                 "SERVICEFILE", "SYSCONFDIR", "SSLMODE", "OPTIONS"):  # fmt: skip
         monkeypatch.delenv(f"PG{name}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".pg_service.conf").write_text(SERVICES)
@@ -122,6 +125,37 @@ def test_what_the_driver_gets(name: str, found: dict[str, Any]) -> None:
     assert arguments(name) == found
 
 
+def test_a_host_whose_name_is_verified_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = "postgresql://h.invalid:1,h.invalid:2,i:3/db?hostaddr=10.0.0.1,10.0.0.2,"
+    found = login_of(url_of(f"{twice}&sslmode=verify-full"))
+    assert found.arguments["host"] == ["h.invalid", "h.invalid", "i"]
+    assert found.addresses == {"h.invalid": ["10.0.0.1", "10.0.0.2"], "i": []}
+    found = login_of(url_of(twice))
+    assert (found.arguments["host"], found.addresses) == (["10.0.0.1", "10.0.0.2", "i"], {})
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    assert login_of(url_of(twice)).arguments["host"] == ["h.invalid", "h.invalid", "i"]
+
+    async def look_up(host: str) -> list[Any]:
+        use({"h.invalid": ["10.0.0.1", "::1"]})
+        return [each[4][:2] for each in await asyncio.get_running_loop().getaddrinfo(
+            host, 5, type=socket.SOCK_STREAM)]  # fmt: skip
+
+    with asyncio.Runner(loop_factory=AddressLoop) as runner:
+        assert runner.run(look_up("h.invalid")) == [("10.0.0.1", 5), ("::1", 5)]
+        assert runner.run(look_up("127.0.0.2")) == [("127.0.0.2", 5)]
+
+
+def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c search_path=x")
+    assert arguments("postgresql://h/db")["options"] == "-c search_path=x"
+    assert arguments("postgresql://h/db?options=-cjit%3Doff")["options"] == "-cjit=off"
+
+
+def test_a_target_that_no_server_has() -> None:
+    with pytest.raises(ServerTrouble, match="target_session_attrs is primery, which is none of"):
+        login_of(url_of("postgresql://h/db?target_session_attrs=primery"))
+
+
 def test_tls_that_verifies_nothing() -> None:
     found = arguments("postgresql://h/db?sslmode=no-verify")
     context = found.pop("ssl")
@@ -165,6 +199,10 @@ def test_what_is_not_understood_is_named() -> None:
     assert url_of("postgresql://h/db?nonsense=1&pool=2&host=x&keepalives=0").left_out == (
         "the parameters nonsense, pool are not understood and left out")  # fmt: skip
     assert url_of("service=team sslmode=no-verify schema=x").left_out == ""
+    asked = "postgresql://h/db?channel_binding={}&gssencmode={}"
+    assert url_of(asked.format("require", "require")).left_out == (
+        "the parameters channel_binding, gssencmode are not understood and left out")
+    assert url_of(asked.format("prefer", "disable")).left_out == ""
 
 
 PGPASS = """# host:port:database:user:password

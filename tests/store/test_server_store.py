@@ -143,6 +143,24 @@ def test_what_is_no_store_says_so(postgres: Cluster) -> None:
         open_target(empty.url)
 
 
+def test_a_database_that_cannot_hold_every_text(postgres: Cluster) -> None:
+    postgres.admin.execute(
+        "CREATE DATABASE of_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    latin = Server(postgres, "of_latin")
+    with pytest.raises(StoreError, match="cannot hold every text: its encoding is LATIN1"):
+        open_target(latin.url, create=True)
+    latin.execute(host_tables("text"))
+    with closing(open_target(latin.url, write=True)) as db:
+        with transaction(db.connection), pytest.raises(sqlite3.DataError) as misfit:
+            db.connection.execute("SELECT $1 || ''", {"1": "✓"})
+        told = str(explained(misfit.value, db.path))
+        assert told.startswith(f"{latin.url} cannot hold a value: ") and "LATIN1" in told
+        with pytest.raises(sqlite3.IntegrityError) as refusal:
+            db.connection.execute("INSERT INTO chat_sessions (id) VALUES (NULL)")
+        assert str(explained(refusal.value, db.path)).startswith(
+            f"{latin.url} refuses the change: null value")
+
+
 def test_no_store_is_made_beside_a_schema_that_is_not_there(postgres: Cluster) -> None:
     server = postgres.database()
     url = f"{server.url}&schema=team"

@@ -84,14 +84,15 @@ def test_an_older_store_is_migrated_and_that_is_said(
         patch.setattr(schema, "CURRENT_VERSION", 3)
         open_target(url, create=True, write=True).close()
     seen = list[tuple[str | None, str | None]]()
-    for migrates in (False, True, True):
-        library = Library.open_server(url, "team", migrates=migrates)
+    for name, migrates in ((url, False), (url, True), (url, True), (f"{url}&zz=1", True)):
+        library = Library.open_server(name, "team", migrates=migrates)
         seen.append((library.notice, library.no_change))
         library.database.close()
     assert seen[0][0] == seen[0][1] and "older version 3" in str(seen[0][0])
     assert seen[1:] == [
         (f"team was migrated from version 3 to {schema.CURRENT_VERSION}; older versions of"
-         " Backscroll only read it now", None), (None, None)]
+         " Backscroll only read it now", None), (None, None),
+        (f"{url}&zz=1: the parameter zz is not understood and left out", None)]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -223,6 +223,10 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     from tui.start.problems import of_file
     from tui.start.wanted import BrowserWanted
 
+    if options.store is not None and "=" in options.store:
+        from tui.cli.stores import note_left_out
+
+        note_left_out(options.store)
     try:
         code = command.run(options)
         sys.stdout.flush()

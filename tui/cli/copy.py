@@ -38,6 +38,7 @@ from store.system.locations import library_path
 from store.system.stopping import Stop
 from store.text.figures import count_of
 from tui.cli.output import Printer, UsageError, as_text, named_path, note, print_json
+from tui.cli.stores import note_left_out
 from tui.cli.working import showing
 
 EXAMPLES = (
@@ -70,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     if options.query is not None and options.sessions:
         raise UsageError("give sessions or --query, not both")
     masking = checked_masking(load_config()) if options.mask else None
+    note_left_out(options.source)
+    note_left_out(options.target)
     with contextlib.ExitStack() as opened:
         source = opened.enter_context(
             contextlib.closing(open_target(_named(options, options.source))))

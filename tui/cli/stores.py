@@ -98,6 +98,19 @@ def refuse_server(database: Database, way_out: str) -> None:
         raise Refused(f"{database.name} is on a server: {way_out}")
 
 
+def note_left_out(store: str | None) -> None:
+    """Tell the user of parameters of a store's URL that have no effect.
+
+    Args:
+        store: As it was named.
+    """
+    from store.engine.server_url import server_url
+
+    url = None if store is None else server_url(store)
+    if url is not None and url.left_out:
+        note(f"{url}: {url.left_out}")
+
+
 def refuse_url(store: str | None, way_out: str) -> None:
     """Refuse the URL of a store on a server, for a command that opens a file by itself.
 

@@ -98,6 +98,8 @@ class Library:
         open_target = import_module("store.engine.opening").open_target
         database = open_target(url)
         older, notice = database.form.older, None
+        if database.server is not None and database.server.left_out:
+            notice = f"{database.server}: {database.server.left_out}"
         if older is not None:
             if migrates:
                 database.close()

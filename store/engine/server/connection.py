@@ -21,6 +21,7 @@ from zlib import crc32
 
 from store.engine.connection import Parameters
 from store.engine.dialect import SQLITE, Dialect
+from store.engine.server.addresses import use
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.holder import holder
 from store.engine.server.login import Login, login_of
@@ -581,6 +582,7 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
     """
     asyncpg = import_module("asyncpg")
     base = asyncpg.Connection
+    use(login.addresses)
     driver = await asyncpg.connect(
         **login.arguments, connection_class=base if loop is None else loop.connection_class(base),
         record_class=row_class(),

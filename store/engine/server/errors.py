@@ -57,6 +57,26 @@ class ServerError(sqlite3.OperationalError):
         self.for_user = self.for_user.removesuffix(said) + self.words
 
 
+class ServerRefusal(sqlite3.IntegrityError):
+    """A change that a constraint of a table on a server forbids.
+
+    Attributes:
+        for_user: One line that names the server and says what is wrong.
+    """
+
+    for_user: str
+
+
+class ServerMisfit(sqlite3.DataError):
+    """A value that a server cannot hold.
+
+    Attributes:
+        for_user: One line that names the server and says what is wrong.
+    """
+
+    for_user: str
+
+
 def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     """Return the error of the store for an error of the driver.
 
@@ -67,11 +87,13 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     state = str(getattr(error, "sqlstate", None) or "")
     said = url.without_secrets(str(error) or type(error).__name__)
     if state.startswith("23"):
-        row = sqlite3.IntegrityError(said)
+        row = ServerRefusal(said)
+        row.for_user = f"{url.named or url} refuses the change: {said}"
         row.sqlite_errorcode = _OF_ROWS.get(state, sqlite3.SQLITE_CONSTRAINT)
         return row
     if state.startswith("22"):
-        value = sqlite3.DataError(said)
+        value = ServerMisfit(said)
+        value.for_user = f"{url.named or url} cannot hold a value: {said}"
         value.sqlite_errorcode = sqlite3.SQLITE_MISMATCH
         return value
     found = ServerError(said)

@@ -12,18 +12,22 @@ import re
 import ssl
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from store.engine.dialect import quoted
+from store.engine.server.addresses import Addresses
 from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl, without
 from store.system.paths import expanded, read_regular
 
 _UNVERIFIED = "no-verify"
 """node-postgres' word for TLS whose certificate may be anybody's."""
 _SYSTEM_FOLDERS = ("/etc/postgresql-common", "/etc")
+_TARGETS = ("any", "read-write", "read-only", "primary", "standby", "prefer-standby")
+"""What ``target_session_attrs`` may be."""
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
@@ -43,6 +47,7 @@ class Login:
         has_password: Whether one was found anywhere.
         secret: The password, to keep it out of messages.
         open_file: The password file, where it was not read because others may read it.
+        addresses: Those of hosts that are not looked up, by the host's name.
     """
 
     arguments: dict[str, Any]
@@ -50,6 +55,7 @@ class Login:
     has_password: bool
     secret: str = ""
     open_file: str = ""
+    addresses: Addresses = field(default_factory=dict)
 
     @property
     def password_hint(self) -> str:
@@ -74,13 +80,18 @@ def login_of(url: ServerUrl) -> Login:
     if url.fault is not None:
         raise ServerTrouble(url, url.fault)
     found = _resolved(url, os.environ)
+    _require_target(url, found.get("target_session_attrs"))
     _require_files(url, found, os.environ)
     hosts, ports = _listed(found.get("host")), _listed(found.get("port"))
     addresses = _listed(found.get("hostaddr") or os.environ.get("PGHOSTADDR"))
-    if addresses and not (found.get("sslmode") == "verify-full" and hosts):
-        names, hosts = hosts or addresses, addresses
-    else:
-        names = hosts
+    names = hosts or addresses
+    known: dict[str, list[str]] = {}
+    if addresses and hosts and _verifies_names(found):
+        # A certificate is of the name.
+        for host, address in zip(hosts, addresses, strict=False):
+            known.setdefault(host, []).extend([address] if address else [])
+    elif addresses:
+        hosts = [address or name for address, name in zip_longest(addresses, names, fillvalue="")]
     arguments: dict[str, Any] = {"dsn": _dsn(found)}
     if hosts:
         arguments["host"] = hosts
@@ -109,8 +120,13 @@ def login_of(url: ServerUrl) -> Login:
     path = [one.strip() for one in found.get("schema", "").split(",") if one]
     path = path or schemas_of(found.get("search_path", ""))
     return Login(
-        arguments, ", ".join(map(quoted, path)), bool(password), password or "", open_file,
+        arguments, ", ".join(map(quoted, path)), bool(password), password or "", open_file, known,
     )  # fmt: skip
+
+
+def _verifies_names(found: Mapping[str, str]) -> bool:
+    mode = found.get("sslmode") or os.environ.get("PGSSLMODE")
+    return mode == "verify-full" or found.get("sslrootcert") == "system"
 
 
 def schemas_of(search_path: str) -> list[str]:
@@ -174,6 +190,9 @@ def _ports(url: ServerUrl, ports: list[str], hosts: int) -> int | list[int]:
 def _dsn(found: Mapping[str, str]) -> str:
     """Return a URL with those parameters alone that only the driver understands."""
     left = {key: value for key, value in found.items() if key in FOR_THE_DRIVER and value}
+    options = left.get("options") or os.environ.get("PGOPTIONS")
+    if options:
+        left["options"] = options
     if left.get("sslmode") == _UNVERIFIED:
         del left["sslmode"]
     if left.get("sslrootcert") == "system":
@@ -232,6 +251,18 @@ def _section(path: Path, name: str) -> dict[str, str] | None:
             if equals and value.strip():
                 found.setdefault(key.strip(), value.strip())
     return found
+
+
+def _require_target(url: ServerUrl, target: str | None) -> None:
+    """Raise where ``target_session_attrs`` is another word; the driver's error has none of them.
+
+    Raises:
+        ServerTrouble: It is.
+    """
+    if target and target not in _TARGETS:
+        raise ServerTrouble(url, (
+            f"cannot be read: target_session_attrs is {target}, which is none of"
+            f" {', '.join(_TARGETS)}"))
 
 
 def _require_files(

@@ -40,6 +40,8 @@ _TABLES = (
     f" AND c.relname IN ({', '.join(repr(name) for name in schema.REQUIRED_COLUMNS)})"
     " ORDER BY n.nspname, c.relname, a.attnum"
 )
+_ENCODINGS = ("UTF8", "SQL_ASCII")
+"""Of databases that take any text; the second takes bytes as they come."""
 _TEXT_TYPES = ("text", "varchar", "bpchar")
 _OLDER = (
     "{} has the older version {} of a store (known: {}), so it is opened read only;"
@@ -106,6 +108,7 @@ def _opened(
     ):
         if tables is None:
             _require_empty(connection, contract)
+            _require_encoding(connection)
         migrate(connection, contract, version)
         tables, version = _tables(connection), schema.CURRENT_VERSION
     if tables is None and version is not None:
@@ -209,6 +212,15 @@ def _require_empty(connection: ServerConnection, place: str) -> None:
         raise ServerTrouble(connection.url, (
             f"has no store, and its schema {place} is in use ({shown}): nothing is made there;"
             " name a database of its own, or an empty schema with ?schema=NAME"))
+
+
+def _require_encoding(connection: ServerConnection) -> None:
+    """Raise where a new store could not hold every text."""
+    ((encoding,),) = connection.execute("SELECT current_setting('server_encoding')").fetchall()
+    if encoding not in _ENCODINGS:
+        raise ServerTrouble(connection.url, (
+            f"cannot hold every text: its encoding is {encoding}; make it with"
+            " CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"))
 
 
 def _require(url: ServerUrl, tables: _Tables) -> None:

@@ -16,6 +16,8 @@ from contextlib import suppress
 from types import new_class
 from typing import Any
 
+from store.engine.server.addresses import AddressLoop
+
 _AT_ONCE = 65_536
 """Bytes that are read at once; the allocator asks the system for more than twice as many."""
 _WAITS = 32
@@ -27,7 +29,7 @@ _QUIET_S = 1.0
 """After that long without a byte the loop runs, which limits the time."""
 
 
-class AnswerLoop(asyncio.SelectorEventLoop):
+class AnswerLoop(AddressLoop):
     """An event loop for one connection of the driver, used by one thread at a time."""
 
     def __init__(self) -> None:

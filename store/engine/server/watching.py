@@ -13,6 +13,7 @@ import time
 from typing import Any, cast
 
 from store.engine.database import Database
+from store.engine.server.addresses import AddressLoop
 from store.engine.server.connection import CLOSE_S, ServerConnection, connected, is_pooled
 from store.engine.server.login import login_of
 from store.engine.server.schema import CHANNEL
@@ -71,7 +72,7 @@ class ServerWatch:
         self.trouble: str | None = None
         self.since = 0.0
         self._url, self._question, self._listens = url, question, listens
-        self._loop = asyncio.new_event_loop()
+        self._loop = AddressLoop()
         self._closed = threading.Event()
         self._told, self._closing = asyncio.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="server watch", daemon=True)

@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 from store.engine.dialect import quoted
+from store.engine.server.addresses import AddressLoop, use
 from store.engine.server.login import Login, login_of, url_address
 from store.engine.server.rows import row_class
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
@@ -93,7 +94,7 @@ class _Loop:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop = AddressLoop()
                 self._thread = threading.Thread(
                     target=self._loop.run_forever, name="servers", daemon=True
                 )
@@ -441,6 +442,7 @@ class PostgresRows:
 
 
 async def _connected(login: Login) -> Any:
+    use(login.addresses)
     return await import_module("asyncpg").connect(
         **login.arguments, record_class=row_class(), timeout=CONNECT_S, command_timeout=READ_S,
         # Poolers hand each transaction to another server process.
