@@ -255,6 +255,11 @@ class Dialect:
         """Return a value that is bound as an id, where no column says what it is."""
         return place
 
+    def as_fact(self, column: str) -> str:
+        """Return an id as it is compared with facts of JSON columns, by their indexes."""
+        # With the affinity of its column, all entries of an index of an expression are read.
+        return f"+{column}"
+
     def limit(self, count: int) -> int | None:
         """Return what is bound after ``LIMIT``; a negative count is all rows."""
         return count

@@ -230,14 +230,15 @@ def _rows_around(db: Database, session_ids: Sequence[str]) -> dict[str, _Row]:
             rows |= _marked(db, _unmarked_around(db, ids))
             continue
         shared = (
-            f"SELECT {name} FROM chat_messages m WHERE m.session_id IN ({marks})"
-            f" AND m.role = 'assistant' AND {name} IS NOT NULL AND EXISTS (SELECT 1"
-            f" FROM chat_messages o WHERE o.role = 'assistant' AND {other} = {name}"
-            " AND o.id <> m.id)"
+            f"SELECT DISTINCT {name} AS name FROM chat_messages m"
+            f" WHERE m.session_id IN ({marks}) AND m.role = 'assistant' AND {name} IS NOT NULL"
+            " AND EXISTS (SELECT 1 FROM chat_messages o WHERE o.role = 'assistant'"
+            f" AND {other} = {name} AND o.id <> m.id)"
         )
-        rows |= _read(db, f"{name} IN ({shared})", ids)
-        copied = f"SELECT id FROM chat_messages WHERE session_id IN ({marks})"
-        rows |= _read(db, f"{name} IN ({copied})", ids)
+        copied = (f"SELECT {db.sql.as_fact('id')} AS name FROM chat_messages"
+                  f" WHERE session_id IN ({marks})")  # fmt: skip
+        for names in (shared, copied):
+            rows |= _read(db, "TRUE", ids, names)
         origin = db.form.fact("m", "inherited_from")
         rows |= _read(db, f"m.session_id IN ({marks}) AND {origin} IS NOT NULL", ids)
     return _with_originals(db, rows)
@@ -318,7 +319,17 @@ def _marks(names: Sequence[str]) -> str:
     return ", ".join("?" * len(names))
 
 
-def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row]:
+def _read(
+    db: Database, condition: str, values: Iterable[str], names: str = ""
+) -> dict[str, _Row]:
+    """Return the rows of messages.
+
+    Args:
+        db: The store.
+        condition: Which messages ``m``.
+        values: Of the statement.
+        names: A statement for the names of answers, to read those alone.
+    """
     form = db.form
     facts = ("source.answer[0]", "source.answer[1]", "source.answer[2]", "inherited_from")
     metadata = "m.metadata_json"
@@ -328,10 +339,15 @@ def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row
         form.rare_fact("m", "backscroll.cost_so_far"), db.sql.amount(metadata, "cost_usd"),
     ])  # fmt: skip
     usage = ", ".join(bucket_sql("m", key, db.sql) for key in KEYS)
+    table = "chat_messages m"
+    if names:
+        # The index of names has the answers alone.
+        has_name = f"m.role = 'assistant' AND {form.answer_name('m')} = named.name"
+        table = f"({names}) named{db.sql.found('chat_messages', 'm', has_name)}"
     cursor = db.connection.execute(
         "SELECT m.id, m.session_id, m.created_at, s.created_at,"
         f" {form.fact('s', 'lineage.kind')} = 'subagent', {columns}, {usage}"
-        " FROM chat_messages m JOIN chat_sessions s ON s.id = m.session_id"
+        f" FROM {table}{db.sql.found('chat_sessions', 's', 's.id = m.session_id')}"
         f" WHERE m.role = 'assistant' AND {condition}",
         tuple(values),
     )

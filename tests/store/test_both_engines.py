@@ -187,6 +187,45 @@ def of_pages(pair: Pair) -> None:
     pair.same(lambda db: shared_answers.shared_answers(db, pair.ids[:20]))
 
 
+class Noting:
+    """A connection that keeps the statements it is given."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection, self.asked = connection, list[tuple[str, Any]]()
+
+    def execute(self, sql: str, values: Any = ()) -> Any:
+        self.asked.append((sql, values))
+        return self.connection.execute(sql, values)
+
+
+def plans(db: Database, read: Callable[[Database], object]) -> list[str]:
+    """Return how the engine finds what a query reads, for each of its statements."""
+    real = db.connection
+    noting = db.connection = Noting(real)  # type: ignore[assignment]
+    read(db)
+    db.connection = real
+    explain = "EXPLAIN" if db.server is not None else "EXPLAIN QUERY PLAN"
+    return ["\n".join(str(row[-1]) for row in real.execute(f"{explain} {sql}", values).fetchall())
+            for sql, values in noting.asked]  # fmt: skip
+
+
+def test_copies_of_answers_are_found_by_their_index(url: str, tmp_path: Path) -> None:
+    def read(db: Database) -> object:
+        return shared_answers.shared_answers(db, ["ses_a"])
+
+    file = open_database(tmp_path / "library.db", create=True)
+    server = open_target(url)
+    assert "m USING INDEX chat_messages_answer (<expr>=?)" in plans(file, read)[1]
+    assert "SCAN" not in plans(file, read)[1]
+    server.remote.script("SET enable_seqscan = off")
+    found = plans(server, read)[1]
+    # By its condition, not with all that the index has.
+    assert re.search(r"chat_messages_answer.*\n +Index Cond: \(COALESCE", found, re.IGNORECASE)
+    assert "Filter: (COALESCE" not in found
+    file.close()
+    server.close()
+
+
 def context_of(db: Database, session_id: str) -> object:
     found = context_usage.ContextUsage()
     context_usage.add_page(db, found, context.context_ids(db, session_id))

@@ -175,6 +175,11 @@ class Postgres(Dialect):
         """Return a value that is bound as an id, where no column says what it is."""
         return f"CAST({place} AS text){self._collation}"
 
+    def as_fact(self, column: str) -> str:
+        """Return an id as it is compared with facts of JSON columns, by their indexes."""
+        # Of another collation than the index has, a whole table would be read.
+        return f'{column} COLLATE "default"'
+
     def limit(self, count: int) -> int | None:
         """Return what is bound after ``LIMIT``; a negative count is all rows."""
         return count if count >= 0 else None
