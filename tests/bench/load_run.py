@@ -4,10 +4,11 @@
 
 Each recorder is a process that is fed chunks at a steady rate. ``backscroll sync --watch`` brings
 a tree of session files, some of which grow by a line all the time. Two processes read what a
-browser reads, and two browsers run on terminals. All begin once the processes have started; the
-sync is started then. At the end every chunk that was acknowledged and
-every line must be in the store, and no read may have taken more than 50 ms. The exit code is 1
-where something is lost.
+browser reads, and two browsers run on terminals. Each has a session of the system to itself, as if
+all had terminals of their own: Linux shares the processors among sessions first, then among what
+runs in each. All begin once the processes have started; the sync is started then. At the end every
+chunk that was acknowledged and every line must be in the store, and no read may have taken more
+than 50 ms. The exit code is 1 where something is lost.
 """
 
 from __future__ import annotations
@@ -235,6 +236,18 @@ def _browsing(url: str, count: int, environment: Mapping[str, str]) -> Iterator[
             each.close()
 
 
+@contextlib.contextmanager
+def _watching(syncing: Sequence[str], environment: Mapping[str, str]) -> Iterator[int]:
+    """Run a sync that watches; yield its process."""
+    watcher = subprocess.Popen([*syncing, "--watch"], env=environment,
+                               stdout=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    try:
+        yield watcher.pid
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        watcher.wait()
+
+
 def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
     """Run everything; return the exit code.
 
@@ -259,20 +272,17 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
                     for seed in range(1, recorders + 1)]
             readers = [_job(environment, "read", url, str(seconds)) for _ in range(2)]
             _let_go([*jobs, *readers])
-            watcher = subprocess.Popen([*syncing, "--watch"], env=environment,
-                                       stdout=subprocess.DEVNULL)  # fmt: skip
-            growing.start()
-            told = [_answer(job) for job in jobs]
-            read_s = [_answer(job) for job in readers]
-            growing.end()
-            spent = {
-                "recorders": sum(each["cpu_s"] for each in told),
-                "readers": sum(each["cpu_s"] for each in read_s),
-                "browsers": _cpu_s(*(each.process.pid for each in shown)),
-                "sync": _cpu_s(watcher.pid), "server": _cpu_s(server) - before,
-            }  # fmt: skip
-            watcher.send_signal(signal.SIGINT)
-            watcher.wait()
+            with _watching(syncing, environment) as watcher:
+                growing.start()
+                told = [_answer(job) for job in jobs]
+                read_s = [_answer(job) for job in readers]
+                growing.end()
+                spent = {
+                    "recorders": sum(each["cpu_s"] for each in told),
+                    "readers": sum(each["cpu_s"] for each in read_s),
+                    "browsers": _cpu_s(*(each.process.pid for each in shown)),
+                    "sync": _cpu_s(watcher), "server": _cpu_s(server) - before,
+                }  # fmt: skip
             alive = sum(each.process.poll() is None for each in shown)
         subprocess.run(syncing, check=True, env=environment, stdout=subprocess.DEVNULL)
         gone = [*lost(url, told, rate, seconds), *left_out(url, files)]
@@ -296,7 +306,7 @@ def run(recorders: int, rate: int, seconds: float, *, browsers: int) -> int:
 def _job(environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "tests.bench.load_run", "--job", *arguments],
                             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True)  # fmt: skip
+                            text=True, start_new_session=True)  # fmt: skip
 
 
 def _told_to_go() -> None:
