@@ -166,7 +166,8 @@ def test_what_is_no_database_of_sessions(postgres: Server) -> None:
     assert trouble_with(server.url) == said
     server.execute("CREATE TABLE chat_sessions (id text); CREATE TABLE chat_messages (id text);"
                    "CREATE TABLE chat_parts (id text)")  # fmt: skip
-    assert trouble_with(server.url).startswith("is a three-table store on PostgreSQL, which this")
+    assert trouble_with(server.url).startswith(
+        "is a store, not a database of hub or lionagi: `backscroll URL` opens it")
 
 
 def test_what_cannot_be_reached(postgres: Server) -> None:

@@ -168,6 +168,10 @@ def test_the_schema_of_the_tables_is_named(hub_server: Database) -> None:
     assert str(caught.value).endswith(
         "has no tables on its search path: the tables of hub are in the schema team;"
         " add schema=team to the URL to read it")  # fmt: skip
+    hub_server.execute("CREATE ROLE no_usage LOGIN; REVOKE USAGE ON SCHEMA team FROM PUBLIC")
+    unused = hub_server.url.replace("postgres@", "no_usage@") + "&schema=team"
+    with pytest.raises(StoreError, match="in the schema team; this user may not use it .GRANT"):
+        classify(url_of(unused), all_sources())
     hub_server.execute("CREATE TABLE other (id text)")
     with pytest.raises(StoreError, match="is no database of hub or lionagi: the tables of hub are"):
         classify(url_of(hub_server.url), all_sources())

@@ -143,6 +143,37 @@ def test_what_is_no_store_says_so(postgres: Cluster) -> None:
         open_target(empty.url)
 
 
+def test_a_store_off_the_search_path_is_named_with_the_way_to_it(postgres: Cluster) -> None:
+    apart = postgres.database()
+    apart.execute("CREATE SCHEMA apart; CREATE ROLE elsewhere LOGIN")
+    open_target(f"{apart.url}&schema=apart", create=True).close()
+    with pytest.raises(StoreError, match="but in the schema apart; add schema=apart to the URL"):
+        open_target(apart.url)
+    other = apart.url.replace("postgres@", "elsewhere@")
+    with pytest.raises(StoreError, match="in the schema apart, which this user may not use"):
+        open_target(other)
+    with pytest.raises(StoreError, match="may not be read by this user: no USAGE on the schema"):
+        open_target(f"{other}&schema=apart")
+
+
+def test_settings_of_a_database_that_would_change_what_statements_mean(
+    postgres: Cluster
+) -> None:
+    odd = postgres.database()
+    for setting in ("standard_conforming_strings = off", "backslash_quote = off",
+                    "default_transaction_isolation = serializable", "bytea_output = escape",
+                    "client_encoding = LATIN1", "datestyle = German"):  # fmt: skip
+        odd.execute(f"ALTER DATABASE {odd.name} SET {setting}")
+    asked = "SELECT current_setting('transaction_isolation')"
+    with closing(open_target(odd.url, create=True, write=True)) as db:
+        assert db.connection.execute(asked).fetchone() == ("read committed",)
+        with transaction(db.connection):
+            assert db.connection.execute(asked).fetchone() == ("read committed",)
+        words = {"1": "\\u0000 ✓ '"}
+        assert db.connection.execute("SELECT $1 || '\\'", words).fetchone() == (
+            "\\u0000 ✓ '\\",)  # fmt: skip
+
+
 def test_a_database_that_cannot_hold_every_text(postgres: Cluster) -> None:
     postgres.admin.execute(
         "CREATE DATABASE of_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")

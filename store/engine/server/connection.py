@@ -24,7 +24,7 @@ from store.engine.dialect import SQLITE, Dialect
 from store.engine.server.addresses import use
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.holder import holder
-from store.engine.server.login import Login, login_of
+from store.engine.server.login import SETTINGS, Login, login_of
 from store.engine.server.rows import row_class
 from store.engine.server.sent import Sent
 from store.engine.server.statements import Turned, turned
@@ -33,7 +33,6 @@ from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.engine.transactions import is_busy
 
-APPLICATION = "backscroll"
 CONNECT_S = 5.0
 ANSWER_S = 60.0
 CLOSE_S = 0.5
@@ -59,12 +58,16 @@ TRY_LOCKS = (
 )
 """True where a statement got the locks of a recorder; $lock is the session's ``lock_number``."""
 _BEGIN = (
-    f"BEGIN; SET LOCAL lock_timeout = '{BUSY_S}s';"
+    f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{BUSY_S}s';"
     f" SET LOCAL idle_in_transaction_session_timeout = '{ANSWER_S:.0f}s'; SELECT")
-"""Others wait for a writer's locks: one whose network is gone has them no longer than that."""
-_MISSED = (
-    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3")
-"""The server misses a client after a minute; else mostly after two hours."""
+"""What is read once the locks are there is what others committed before, whatever isolation the
+role has. Others wait for a writer's locks: one whose network is gone has them no longer than
+that."""
+_SETTINGS = (
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;"
+    " SET default_transaction_isolation = 'read committed'")
+"""The server misses a client after a minute; else mostly after two hours. Each statement by itself
+sees what was committed, as in ``_BEGIN``."""
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
 T = TypeVar("T")
@@ -212,7 +215,7 @@ class ServerConnection:
             self.version = int(self._driver.get_server_version().major)
             if not self.is_pooled:
                 jit = "; SET jit = off" if self.version >= _WITH_JIT else ""
-                self._run(self._driver.execute(_MISSED + jit))
+                self._run(self._driver.execute(_SETTINGS + jit))
         except BaseException as error:
             self._loop.close()
             if not isinstance(error, Exception):
@@ -445,7 +448,7 @@ class ServerConnection:
         made = turned(sql, self.schemas)
         self._prepared_ever += 1
         # Without a name, the driver sends its text with each execution.
-        name = None if self.is_pooled else f"{APPLICATION}_{self._prepared_ever}"
+        name = None if self.is_pooled else f"backscroll_{self._prepared_ever}"
         prepared = self._answer(self._driver.prepare(made.text, name=name), as_task=True)
         try:
             found = _Statement(made, prepared)
@@ -588,7 +591,7 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
         record_class=row_class(),
         timeout=CONNECT_S, command_timeout=ANSWER_S if loop is None else None,
         # Statements are kept here, with what their values are.
-        statement_cache_size=0, server_settings={"application_name": APPLICATION},
+        statement_cache_size=0, server_settings=SETTINGS,
     )  # fmt: skip
     # As SQLite has them: no booleans, and sums that are numbers of Python.
     await driver.set_type_codec(

@@ -23,6 +23,8 @@ from store.engine.server.addresses import Addresses
 from store.engine.server_url import FOR_THE_DRIVER, UNDERSTOOD, ServerTrouble, ServerUrl, without
 from store.system.paths import expanded, read_regular
 
+SETTINGS = {"application_name": "backscroll", "standard_conforming_strings": "on"}
+"""Of each connection, whatever the role and its database have; poolers know these two."""
 _UNVERIFIED = "no-verify"
 """node-postgres' word for TLS whose certificate may be anybody's."""
 _SYSTEM_FOLDERS = ("/etc/postgresql-common", "/etc")

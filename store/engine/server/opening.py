@@ -31,7 +31,8 @@ _TABLES = (
     " coalesce(k.collname, '') AS collation,"
     " has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE') AS readable,"
     " has_table_privilege(c.oid, 'INSERT, UPDATE') AS writable,"
-    " pg_catalog.pg_table_is_visible(c.oid) AS visible"
+    " pg_catalog.pg_table_is_visible(c.oid) AS visible,"
+    " has_schema_privilege(n.oid, 'USAGE') AS usable"
     " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid"
     " JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
@@ -55,7 +56,7 @@ class _Tables(NamedTuple):
         schema: The schema.
         columns: Of each table, the names of its columns and their types.
         ids: The collation of the sessions' ids; empty where it is the database's own.
-        unreadable: A table that this login may not read, or None.
+        unreadable: A right that this login lacks to read it, or None.
         writable: Whether this login may change them.
     """
 
@@ -117,9 +118,7 @@ def _opened(
             f" restore both from a dump, or begin anew: DROP SCHEMA"
             f" {quoted(side_schema(contract))} CASCADE"))
     if tables is None:
-        raise ServerTrouble(url, (
-            "has no store: it has no table chat_sessions on its search path; "
-            "`backscroll sync --store URL` makes one"))
+        raise ServerTrouble(url, f"has no store: {_where_else(connection)}")
     _require(url, tables)
     older = None
     if version is not None and version < schema.CURRENT_VERSION:
@@ -160,7 +159,7 @@ def _tables(connection: ServerConnection) -> _Tables | None:
     collations: dict[str, str] = {}
     unreadable: dict[str, str] = {}
     unwritable: set[str] = set()
-    for place, table, column, kind, collation, may_read, may_write, visible in (
+    for place, table, column, kind, collation, may_read, may_write, visible, usable in (
         connection.execute(_TABLES).fetchall()
     ):
         if (path and place not in path) or (not path and not visible):
@@ -169,7 +168,8 @@ def _tables(connection: ServerConnection) -> _Tables | None:
         if (table, column) == ("chat_sessions", "id"):
             collations[place] = "" if collation == "default" else collation
         if not may_read:
-            unreadable[place] = table
+            unreadable[place] = f"SELECT on the table {table}" if usable else (
+                f"USAGE on the schema {place}")
         if not may_write:
             unwritable.add(place)
     if not found:
@@ -178,6 +178,25 @@ def _tables(connection: ServerConnection) -> _Tables | None:
     return _Tables(
         place, found[place], collations.get(place, ""), unreadable.get(place),
         place not in unwritable)
+
+
+def _where_else(connection: ServerConnection) -> str:
+    """Return what to say where no store is on the search path: which schema has one, or what to do.
+
+    A new one is made on the search path.
+    """
+    found: dict[str, bool] = {}
+    for place, table, *_, usable in connection.execute(_TABLES).fetchall():
+        if table == "chat_sessions":
+            found[place] = bool(usable)
+    absent = "it has no table chat_sessions on its search path"
+    place = next((one for one, usable in found.items() if usable), None)
+    if place is not None:
+        return f"{absent}, but in the schema {place}; add schema={place} to the URL to open it"
+    if found:
+        return (f"{absent}, but in the schema {next(iter(found))}, which this user may not use"
+                " (GRANT USAGE ON SCHEMA)")
+    return f"{absent}; `backscroll sync --store URL` makes one"
 
 
 def _home(connection: ServerConnection) -> str:
@@ -233,7 +252,7 @@ def _require(url: ServerUrl, tables: _Tables) -> None:
             raise ServerTrouble(url, f"has no store: its table {table} has no {', '.join(missing)}")
     if tables.unreadable is not None:
         raise ServerTrouble(
-            url, f"may not be read by this user: no SELECT on the table {tables.unreadable}")
+            url, f"may not be read by this user: no {tables.unreadable}")
 
 
 def _form(connection: ServerConnection, tables: _Tables, version: int | None) -> Form:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from store.engine.dialect import quoted
 from store.engine.server.addresses import AddressLoop, use
-from store.engine.server.login import Login, login_of, url_address
+from store.engine.server.login import SETTINGS, Login, login_of, url_address
 from store.engine.server.rows import row_class
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
@@ -30,7 +30,6 @@ from store.sources.base.databases import Row
 from store.sources.base.row_reader import Later
 from store.sources.base.servers import values
 
-APPLICATION = "backscroll"
 CONNECT_S = 5.0
 ANSWER_S = 5.0
 """How long a server that is only asked whether anything moved may take."""
@@ -360,6 +359,12 @@ class PostgresRows:
             tables[row["name"]] = tables.get(row["name"], frozenset()) | {row["column"]}
         return found
 
+    def usable_schemas(self) -> frozenset[str]:
+        """Return the names of the schemas in which this user may read what it is let read."""
+        return frozenset(row["name"] for row in self.rows(
+            "SELECT nspname AS name FROM pg_catalog.pg_namespace"
+            " WHERE has_schema_privilege(oid, 'USAGE')"))
+
     def columns(self, table: str) -> frozenset[str]:
         """Return the names of a table's columns; none where the table is missing."""
         known = self._tables().get(table)
@@ -446,7 +451,7 @@ async def _connected(login: Login) -> Any:
     return await import_module("asyncpg").connect(
         **login.arguments, record_class=row_class(), timeout=CONNECT_S, command_timeout=READ_S,
         # Poolers hand each transaction to another server process.
-        statement_cache_size=0, server_settings={"application_name": APPLICATION},
+        statement_cache_size=0, server_settings=SETTINGS,
     )  # fmt: skip
 
 

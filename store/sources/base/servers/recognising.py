@@ -38,8 +38,8 @@ def _what_it_is(reader: PostgresRows, sources: Sequence[ServerSource]) -> str:
     tables, labels = sorted(reader.tables()), [source.label for source in sources]
     if set(tables) >= _STORE:
         return (
-            "is a three-table store on PostgreSQL, which this version cannot open: "
-            f"it opens stores in SQLite files, and reads {' and '.join(labels)} from PostgreSQL"
+            f"is a store, not a database of {' or '.join(labels)}: `backscroll URL` opens it, and"
+            " `backscroll copy URL library` brings its sessions to your library"
         )
     known, hidden = " or ".join(labels), _off_the_path(reader, sources)
     if not tables:
@@ -69,4 +69,8 @@ def _off_the_path(reader: PostgresRows, sources: Sequence[ServerSource]) -> str:
     if not found:
         return ""
     words = [f"the tables of {label} are in the schema {neutral(name)}" for name, label in found]
-    return f"{', and '.join(words)}; add schema={neutral(found[0][0])} to the URL to read it"
+    usable = reader.usable_schemas()
+    name = next((neutral(one) for one, _ in found if one in usable), None)
+    way = f"add schema={name} to the URL to read it" if name is not None else (
+        "this user may not use it (GRANT USAGE ON SCHEMA)")
+    return f"{', and '.join(words)}; {way}"
