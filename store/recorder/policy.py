@@ -30,11 +30,15 @@ class SavePolicy:
             ``turn`` at ``finish``, which loses the message in flight on a crash.
         save_buffer_size: With ``chunk``: bytes that may wait before they are saved.
         save_buffer_ms: With ``chunk``: how long they may wait.
+        busy_buffer_ms: With ``chunk``: how long they may wait where a server takes long to answer.
+            They wait nine times as long as the last save took, if that is more than
+            ``save_buffer_ms``.
     """
 
     save_on: SaveOn = "chunk"
     save_buffer_size: int = 65_536
     save_buffer_ms: int = 16
+    busy_buffer_ms: int = 50
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -44,7 +48,7 @@ class SavePolicy:
         """
         if self.save_on not in ("chunk", "step", "turn"):
             raise Invalid(f"save_on must be chunk, step or turn, not {self.save_on}")
-        for name in ("save_buffer_size", "save_buffer_ms"):
+        for name in ("save_buffer_size", "save_buffer_ms", "busy_buffer_ms"):
             value = getattr(self, name)
             # Half a millisecond is a time too; NaN is no number.
             if not isinstance(value, int | float) or not value >= 0:

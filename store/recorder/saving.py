@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _EARLY_S = 0.001
 """A chunk that comes so shortly before a save is due starts it."""
+_RESTS = 9
+"""Chunks wait for a timer so many times as long as the last save took, within the policy: a server
+that others use, too, takes longer, and gets fewer saves."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +41,7 @@ class _Begun:
 
     Attributes:
         turns: The line of the loop that it was begun in.
+        since: When it was begun, by the monotonic clock.
         waiters: Get its error, in that loop.
         has_ended: Whether it has.
         error: What it ended with.
@@ -45,6 +49,7 @@ class _Begun:
 
     saving: Saving
     turns: Turns
+    since: float
     waiters: list[asyncio.Future[BaseException | None]] = field(default_factory=list)
     has_ended: bool = False
     error: BaseException | None = None
@@ -73,7 +78,8 @@ class Saver:
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self.is_late = False
-        self._buffer_s = None
+        self._buffer_s, self._took_s = None, 0.0
+        self._busy_s = recording.policy.busy_buffer_ms / 1000
         if recording.policy.save_on == "chunk":
             self._buffer_s = recording.policy.save_buffer_ms / 1000
 
@@ -251,7 +257,7 @@ class Saver:
         """Take what waits, with the guard held."""
         saving = self._recording.begin_save(exact=exact)
         if saving is not None:
-            self._begun = _Begun(saving, self._turns)
+            self._begun = _Begun(saving, self._turns, time.monotonic())
         return self._begun
 
     def _take_late(self) -> tuple[OfSession, Ended] | None:
@@ -315,6 +321,7 @@ class Saver:
             if begun.has_ended:
                 return False
             begun.has_ended, begun.error, self._begun = True, error, None
+            self._took_s = time.monotonic() - begun.since
             if error is None:
                 self._recording.saved(begun.saving)
             else:
@@ -388,7 +395,7 @@ class Saver:
             if self._store.begin_later(self._take_late, self._buffer_s):
                 return
             self.is_late = False
-        self._start_timer(self._buffer_s)
+        self._start_timer(max(self._buffer_s, min(_RESTS * self._took_s, self._busy_s)))
 
     def _start_timer(self, after_s: float) -> None:
         self._due = time.monotonic() + after_s - _EARLY_S

@@ -483,7 +483,7 @@ async def test_values_without_a_meaning_are_refused_by_name(tmp_path: Path) -> N
             with pytest.raises(Invalid, match="every"):
                 await anext(store.events(every=odd))
     for odd in (None, "1", -1, float("nan"), {}):
-        for name in ("save_buffer_ms", "save_buffer_size"):
+        for name in ("save_buffer_ms", "save_buffer_size", "busy_buffer_ms"):
             with pytest.raises(Invalid, match=name):
                 SavePolicy(**{name: odd})
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -20,9 +21,10 @@ from store.engine.opening import open_target
 from store.engine.server.connection import ServerConnection
 from store.engine.server.sent import Sent
 from store.engine.transactions import is_lost
-from store.recorder import at_once
+from store.recorder import at_once, saving
 from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
+from store.recorder.saving import Saver
 from store.verbs.delete import delete
 from store.verbs.shelf import archive
 
@@ -109,6 +111,32 @@ async def test_what_waits_is_saved_while_others_use_the_connection(url: str) -> 
                 assert done[0] is None
             await recorder.flush()
             assert await texts(store, recorder.session_id) == [words(30) + "word -1 "]
+
+
+@pytest.mark.parametrize(("policy", "waits"), [
+    (SavePolicy(), [16, 16, 36, 50]),
+    (SavePolicy(busy_buffer_ms=0), [16, 16, 16, 16]),
+    (SavePolicy(save_buffer_ms=100), [100, 100, 100, 100]),
+])
+async def test_a_server_that_takes_long_gets_fewer_saves(
+    url: str, monkeypatch: pytest.MonkeyPatch, policy: SavePolicy, waits: list[int]
+) -> None:
+    now, waited, note_end = [0.0], list[float](), Saver._note_end
+    takes = iter((0.001, 0.004, 60.0, 0.0))
+
+    def end_later(self: Saver, begun: Any, error: BaseException | None) -> bool:
+        now[0] += next(takes)
+        return note_end(self, begun, error)
+
+    monkeypatch.setattr(saving, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(Saver, "_note_end", end_later)
+    monkeypatch.setattr(Saver, "_start_timer", lambda self, after_s: waited.append(after_s))
+    async with await Store.open(url) as store, await Recorder.open(store, policy=policy) as made:
+        await made.feed(START)
+        for number in range(4):
+            await made.flush()
+            await made.feed(delta(number))
+        assert [round(each * 1_000) for each in waited] == waits
 
 
 async def test_a_server_that_drops_the_connection_loses_nothing(url: str) -> None:
