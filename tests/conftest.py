@@ -120,7 +120,7 @@ def postgres() -> Iterator[Server]:
         # A machine that is busy is no server that is silent.
         for limit in ("CONNECT_S", "ANSWER_S", "READ_S"):
             patch.setattr(f"store.sources.base.servers.connection.{limit}", 120.0)
-        for limit in ("CONNECT_S", "ANSWER_S"):
+        for limit in ("CONNECT_S", "ANSWER_S", "LOOK_S"):
             patch.setattr(f"store.engine.server.connection.{limit}", 120.0)
         yield server
     server.remove()

@@ -28,6 +28,7 @@ from store.engine.server.connection import _WRITERS
 from store.engine.server.statements import turned
 from store.engine.server.waiting import AnswerLoop
 from store.engine.server.watching import watch
+from store.engine.server_url import server_url
 from store.engine.transactions import (
     OfSession,
     explained,
@@ -353,6 +354,18 @@ def test_a_watch_is_told_of_a_change(postgres: Cluster) -> None:
     assert found.trouble is None
     found.close()
     database.close()
+
+
+def test_a_watch_reports_a_server_that_is_silent(
+    postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.engine.server.connection.LOOK_S", 0.05)
+    quiet = watching.ServerWatch(
+        server_url(postgres.admin.url) or pytest.fail(), "SELECT CAST(pg_sleep(60) AS text)",
+        listens=True)
+    until(lambda: quiet.trouble == "does not answer")
+    assert quiet.since > 0
+    quiet.close()
 
 
 def log(database: Database, session: str, at: int, message: str | None = None) -> None:

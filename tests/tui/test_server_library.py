@@ -143,6 +143,15 @@ async def test_a_server_that_is_gone_is_shown_until_it_is_back(
         await shown(lambda: "trying again" not in line(app, TopLine))
         await shown(lambda: not app.screen.query(TroubleBar))
         await pilot.press("escape")
+        # The reason is the newest one: the connection is cut first, and then refused.
+        name = url.split("/")[3].split("?")[0]
+        await asyncio.to_thread(postgres.admin.execute, (
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false; SELECT pg_terminate_backend(pid)"
+            f" FROM pg_stat_activity WHERE datname = '{name}'"))
+        await shown(lambda: "server cannot be read, trying again" in line(app, TopLine))
+        await asyncio.to_thread(
+            postgres.admin.execute, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        await shown(lambda: "trying again" not in line(app, TopLine))
         database = await asyncio.to_thread(open_target, url, write=True)
         session = Talk(database).session("Since then")
         in_transaction(database, rename, session, "Named", now=NOW)

@@ -179,7 +179,9 @@ class Poller:
 
     def set_health(self, state: HealthState, reason: str = "") -> None:
         """Set the store's health, as found here or by a read that failed."""
-        if state == self.health.state or (self._lost and state == "busy"):
+        if (self._lost and state == "busy") or (
+            state == self.health.state and reason in ("", self.health.reason)
+        ):
             return
         since = 0 if state == "fresh" else self.health.since or self._library.clock()
         self.health = Health(state, since, reason)

@@ -35,6 +35,8 @@ from store.engine.transactions import is_busy
 
 CONNECT_S = 5.0
 ANSWER_S = 60.0
+LOOK_S = 5.0
+"""How long an answer to a look for changes may take: a server that is silent is shown then."""
 CLOSE_S = 0.5
 BUSY_S = 5
 """As SQLite's ``busy_timeout`` in the contract."""
@@ -581,7 +583,8 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
 
     Args:
         login: How to connect.
-        loop: The running loop, where it is one that waits for answers of this connection.
+        loop: The running loop, where it is one that waits for answers of this connection; else
+            it is for looks alone.
     """
     asyncpg = import_module("asyncpg")
     base = asyncpg.Connection
@@ -589,7 +592,7 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
     driver = await asyncpg.connect(
         **login.arguments, connection_class=base if loop is None else loop.connection_class(base),
         record_class=row_class(),
-        timeout=CONNECT_S, command_timeout=ANSWER_S if loop is None else None,
+        timeout=CONNECT_S, command_timeout=LOOK_S if loop is None else None,
         # Statements are kept here, with what their values are.
         statement_cache_size=0, server_settings=SETTINGS,
     )  # fmt: skip

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
+from errno import ECONNRESET
 from typing import Any, cast
 
 from store.engine.database import Database
@@ -157,7 +159,7 @@ class ServerWatch:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._told.wait(), min(pause, 0.25))
             if driver.is_closed():
-                raise ConnectionResetError
+                raise ConnectionResetError(ECONNRESET, os.strerror(ECONNRESET))
 
     def _hear(self, *_: object) -> None:
         self._told.set()
