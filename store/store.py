@@ -565,7 +565,7 @@ class Store(AsyncDatabase):
             raise Invalid(f"{query!r}: {asked.problems[0].message}")
         if not asked:
             raise Invalid("the query is empty; give at least a word")
-        async with self._changing:
+        async with self._changing.held():
             if self._searcher is None:
                 self._searcher = await Searcher.open(self.path)
         return await self._searcher.hits(asked, limit=limit, order=order, cursor=cursor)

@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from store.engine.beginning import Ended, begin, begin_later
-from store.engine.connection_thread import ConnectionThread
+from store.engine.connection_thread import ConnectionClosedError, ConnectionThread
 from store.engine.database import Database, Form, in_transaction, open_database
+from store.engine.loops_lock import LoopsLock
 from store.engine.transactions import OfSession, for_user
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
@@ -51,7 +52,7 @@ class AsyncDatabase:
         self._read_only = read_only
         self._reader: ConnectionThread
         self._writer: ConnectionThread | None = None
-        self._changing = asyncio.Lock()
+        self._changing = LoopsLock()
         self._generation = 0
         self._closed = False
 
@@ -120,7 +121,10 @@ class AsyncDatabase:
                 return await reader.run(work)
             except _Moved:
                 await self._reopen(reader)
+            except ConnectionClosedError:
+                continue  # A task of another loop has opened it again, or closed the store.
             except sqlite3.Error as error:
+                self._refuse_closed()  # Closing breaks off what is read.
                 raise for_user(error, self.path) from error
 
     async def pulse(self) -> tuple[int, int]:
@@ -151,7 +155,8 @@ class AsyncDatabase:
         self._refuse_closed()
         if self._read_only is not None:
             raise Refused(self._read_only)
-        for last in (False, True):
+        was_lost = False
+        while True:
             writer = await self._writing()
             database = writer.database
             if database.read_only:
@@ -159,17 +164,19 @@ class AsyncDatabase:
             work = partial(in_transaction, database, change, *args, **kwargs)
             try:
                 return await writer.run(work)
+            except ConnectionClosedError:
+                self._refuse_closed()  # Else a task of another loop has opened it again.
             except sqlite3.Error as error:
                 # A server that was started again has closed the connection before anything.
-                if last or not getattr(error, "nothing_done", False):
+                if was_lost or not getattr(error, "nothing_done", False):
                     raise for_user(error, self.path, writing=True) from error
-        raise AssertionError("the loop returns or raises")
+                was_lost = True
 
     @property
     def can_begin(self) -> bool:
         """Whether ``begin`` has a connection to write on; ``write`` opens one."""
         writer = self._writer
-        return (writer is not None and not writer.closed and not self._closed
+        return (writer is not None and writer.is_open and not self._closed
                 and self._read_only is None and not self._changing.locked()
                 and not writer.database.read_only)
 
@@ -202,14 +209,17 @@ class AsyncDatabase:
             Whether it will be begun.
         """
         writer = self._writer
-        if not self.can_begin or writer is None or writer.database.server is not None:
+        if writer is None or not self.can_begin or writer.database.server is not None:
             return False
 
         def taken() -> tuple[OfSession, Ended] | None:
             found = take()
             return None if found is None else (found[0], partial(self._end, found[1]))
 
-        begin_later(writer, taken, after_s)
+        try:
+            begin_later(writer, taken, after_s)
+        except ConnectionClosedError:
+            return False
         return True
 
     async def begun_ended(self) -> None:
@@ -219,8 +229,11 @@ class AsyncDatabase:
             StoreError: The store is closed, or cannot be opened for writing.
         """
         self._refuse_closed()
-        if self._writer is not None:
-            await (await self._writing()).run(_nothing)
+        while self._writer is not None:
+            try:
+                return await (await self._writing()).run(_nothing)
+            except ConnectionClosedError:
+                self._refuse_closed()
 
     def _end(self, ended: Ended, error: BaseException | None) -> None:
         ended(self._raised(error))
@@ -249,7 +262,7 @@ class AsyncDatabase:
             return
         self._closed = True
         self._reader.interrupt()
-        async with self._changing:
+        async with self._changing.held():
             await self._close_threads()
 
     async def _close_threads(self) -> None:
@@ -274,7 +287,7 @@ class AsyncDatabase:
         await self.close()
 
     async def _reopen(self, stale: ConnectionThread) -> None:
-        async with self._changing:
+        async with self._changing.held():
             if self._reader is not stale or self._closed:
                 return
             fresh = await ConnectionThread(self.path, write=False).start()
@@ -292,7 +305,7 @@ class AsyncDatabase:
         Raises:
             StoreError: What is there now is no store; a later read tries again.
         """
-        async with self._changing:
+        async with self._changing.held():
             if not self._closed:
                 await self._close_threads()
                 self._writer = None
@@ -302,18 +315,22 @@ class AsyncDatabase:
                 self._generation += 1
 
     async def _writing(self) -> ConnectionThread:
-        async with self._changing:
-            if self._writer is not None and (
-                self._writer.closed or self._writer.database.moved()
+        async with self._changing.held():
+            self._refuse_closed()
+            writer = self._writer
+            if writer is not None and (
+                writer.closed or (writer.is_open and writer.database.moved())
             ):
-                stale, self._writer = self._writer, None
-                await stale.close()
-            if self._writer is None:
+                self._writer = None
+                await writer.close()
+            # Kept before it is open, as this loop may end, and another one goes on.
+            writer = self._writer = self._writer or ConnectionThread(self.path, write=True)
+            if not writer.is_open:
                 try:
-                    self._writer = await ConnectionThread(self.path, write=True).start()
+                    await writer.start()
                 except StoreError as error:
                     raise Refused(str(error)) from error
-            return self._writer
+            return writer
 
 
 def _nothing() -> None:

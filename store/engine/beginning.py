@@ -16,7 +16,7 @@ from store.errors import StoreError
 
 if TYPE_CHECKING:
     from store.engine.connection_thread import ConnectionThread
-    from store.engine.following import Tell
+    from store.engine.following import Tell, Work
     from store.engine.server.sent import Sent
     from store.engine.transactions import OfSession, OneStatement
 
@@ -34,32 +34,23 @@ def begin(writer: ConnectionThread, change: OfSession, ended: Ended) -> None:
         ended: Called once it has ended, with its error: on the thread, or in the running loop.
 
     Raises:
-        StoreError: The connection was closed.
+        ConnectionClosedError: The connection was closed.
     """
-    if writer.closed:
-        raise StoreError(f"the store {writer.database.name} was closed")
     write = partial(_write, writer.database, change, ended)
-    asked = _sent(writer, change)
-    if asked is None:
+    if not writer.follow(partial(_sent, writer.database, change, ended, write)):
         writer.post(write)
-        return
-    statement, sent = asked
-
-    def take(sent: Sent) -> Tell | None:
-        try:
-            written = _is_written(statement, sent)
-        except Exception as error:
-            return partial(ended, error)
-        change.at_once = None
-        return partial(ended, None) if written else None
-
-    writer.follow(Followed(sent, take, write))
 
 
-def _sent(writer: ConnectionThread, change: OfSession) -> tuple[OneStatement, Sent] | None:
-    """Send the one statement of a change; None where it is none, or the thread has to."""
-    database = writer.database
-    if database.server is None or change.at_once is None or not writer.is_idle:
+def _sent(database: Database, change: OfSession, ended: Ended, write: Work) -> Followed | None:
+    """Send the one statement of a change; None where it is none, or the thread has to.
+
+    Args:
+        database: The database.
+        change: The change.
+        ended: Called once it has ended.
+        write: Does it on the thread.
+    """
+    if database.server is None or change.at_once is None:
         return None
     statement = change.at_once(database)
     if statement is None:
@@ -69,7 +60,16 @@ def _sent(writer: ConnectionThread, change: OfSession) -> tuple[OneStatement, Se
     if sum(len(value) for value in values if isinstance(value, str)) > _MOST_TEXT:
         return None
     sent = database.remote.send(statement.sql, statement.values)
-    return None if sent is None else (statement, sent)
+
+    def take(sent: Sent) -> Tell | None:
+        try:
+            written = _is_written(statement, sent)
+        except Exception as error:
+            return partial(ended, error)
+        change.at_once = None
+        return partial(ended, None) if written else None
+
+    return None if sent is None else Followed(sent, take, write)
 
 
 def _is_written(statement: OneStatement, sent: Sent) -> bool:
@@ -99,6 +99,9 @@ def begin_later(
         take: Returns the change and what is called when it has ended; called on the thread. None
             for nothing.
         after_s: The time.
+
+    Raises:
+        ConnectionClosedError: The connection was closed.
     """
     def work() -> None:
         taken = take()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable
+import threading
+import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, Self, TypeVar, cast
-
-import aiosqlite
+from queue import SimpleQueue
+from typing import Self, TypeVar, cast
 
 from store.engine.database import Database, open_database
 from store.engine.following import Followed, Following, Work
@@ -19,38 +19,47 @@ from store.engine.late_work import LateWork
 from store.errors import StoreError
 
 T = TypeVar("T")
-_LOOK_S = 0.1
+_Jobs = SimpleQueue[Callable[[], object] | None]
+_Outcome = tuple[object, BaseException | None]
+
+
+class ConnectionClosedError(StoreError):
+    """A connection was closed before it could take the work; another one may."""
 
 
 class ConnectionThread:
-    """An aiosqlite connection that runs whole functions instead of single cursor calls.
+    """A connection on a thread of its own, for any number of event loops in other threads.
 
-    An event loop may end while a function runs for it. The thread, which has nobody to answer to,
-    then closes the connection and does nothing more; the store opens another one where it is used
-    in another loop.
+    What is queued is done, one after the other, even where the loop that queued it has ended: its
+    result is then dropped, and the connection serves the others. The thread is a daemon, which does
+    not keep a failed process alive.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        """Make a thread for a file; ``start`` opens the file."""
-        self._closed = False
-        self._loops: list[asyncio.AbstractEventLoop] = []
+        """Start a thread for a file; ``start`` opens the file."""
         self._path, self._write = path, write
+        self._guard = threading.RLock()
+        self._closed = False
+        self._left = 0
+        self._works_for: asyncio.AbstractEventLoop | None = None
         self._opened: Database | None = None
+        self._owned: list[Database] = []
         self._closing: asyncio.Future[None] | None = None
         self._following: Following | None = None
         self._late = LateWork()
-        self._abandoned = Event()
-        self._connection = _daemonic(self._connect)
-
-    def _connect(self) -> sqlite3.Connection:
-        self._opened = open_database(self._path, write=self._write)
-        # aiosqlite passes its arguments on unchanged: here functions instead of SQL.
-        return cast(sqlite3.Connection, _Functions(self._opened))
+        self._jobs: _Jobs = SimpleQueue()
+        serve = partial(_serve, self._jobs, self._owned)
+        threading.Thread(target=serve, name="store", daemon=True).start()
 
     @property
     def closed(self) -> bool:
         """Whether it no longer accepts work."""
-        return self._closed or any(loop.is_closed() for loop in tuple(self._loops))
+        return self._closed
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened, and accepts work."""
+        return self._opened is not None and not self._closed
 
     @property
     def database(self) -> Database:
@@ -64,33 +73,55 @@ class ConnectionThread:
         return self._opened
 
     async def start(self) -> Self:
-        """Open the file on the thread; returns when it is open."""
-        opening = asyncio.ensure_future(self._wait_for_connection())
+        """Open the file on the thread, unless it is open; returns when it is."""
         try:
-            await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # Otherwise the thread would call back into a loop that may be closed.
-            self._closing = asyncio.ensure_future(self._close_once_open(opening))
+            await self.run(self._open)
+        except (Exception, asyncio.CancelledError):
             # Whoever is cancelled again leaves, and it is closed all the same.
+            self._closing = asyncio.ensure_future(self.close())
             await asyncio.shield(self._closing)
             raise
         return self
 
-    async def _close_once_open(self, opening: asyncio.Future[None]) -> None:
-        await asyncio.wait([opening])
-        if not opening.exception():
-            await self.close()
-
-    async def _wait_for_connection(self) -> None:
-        await self._connection
+    def _open(self) -> None:
+        if self._opened is not None:
+            return  # The loop that began this has ended.
+        self._opened = open_database(self._path, write=self._write)
+        self._owned.append(self._opened)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run a function on the thread, after those already queued, and return its result."""
+        """Run a function on the thread, after those already queued, and return its result.
+
+        Raises:
+            ConnectionClosedError: It is closed.
+        """
         self._late.leave()
-        self._leave_to_thread()
-        done: Any = await self._connection.execute_fetchall(self._for_loop(work))
-        # Taken out: the thread holds on to the list until its next work.
-        return cast(T, done.pop())
+        outcomes = await self._call(work)
+        # Taken out: the thread holds on to the list for a moment.
+        return cast(T, _taken(outcomes))
+
+    def _call(
+        self, work: Callable[[], object], *, is_last: bool = False
+    ) -> asyncio.Future[list[_Outcome]]:
+        """Queue a function; return what gets its result, or its error, in a list.
+
+        Args:
+            work: The function.
+            is_last: Whether nothing is accepted after it.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[_Outcome]] = loop.create_future()
+
+        def called() -> Callable[[], object]:
+            return partial(_tell, answer, [_outcome(work)])
+
+        with self._guard:
+            self._refuse_closed()
+            self._leave_to_thread()
+            self._interrupt_for_nobody()
+            self._queue(called, loop)
+            self._closed = is_last
+        return answer
 
     def post(self, work: Work) -> None:
         """Run a function on the thread, after those already queued; return without waiting.
@@ -98,10 +129,15 @@ class ConnectionThread:
         Args:
             work: The function, which raises nothing. What it returns is called on the thread,
                 too, once that has nothing else to do for it.
+
+        Raises:
+            ConnectionClosedError: It is closed.
         """
-        if not self._late.add_now(lambda: work()()):
-            self._leave_to_thread()
-            self._queue(work)
+        with self._guard:
+            self._refuse_closed()
+            if not self._late.add_now(lambda: work()()):
+                self._leave_to_thread()
+                self._queue(work)
 
     def later(self, work: Callable[[], object], after_s: float) -> None:
         """Run a function on the thread within a time, mostly without waking it for that.
@@ -109,105 +145,167 @@ class ConnectionThread:
         Args:
             work: The function, which raises nothing.
             after_s: The time.
+
+        Raises:
+            ConnectionClosedError: It is closed.
         """
-        if self._late.add(work, after_s):
-            self._queue(partial(_served, self._late))
+        with self._guard:
+            self._refuse_closed()
+            if self._late.add(work, after_s):
+                self._queue(partial(_served, self._late))
 
-    def _queue(self, work: Work) -> None:
-        tells: list[Callable[[], object]] = []
-        queued = self._for_loop(lambda: tells.append(work()), tells)
-        # Up to where it waits, which is after it has queued the function.
-        next(self._connection.execute_fetchall(queued).__await__())
-
-    def _for_loop(
-        self, work: Callable[[], object], tells: Iterable[Callable[[], object]] = ()
-    ) -> str:
-        """Return what aiosqlite takes for its SQL: a function that works for the running loop.
-
-        Args:
-            work: What it does.
-            tells: Called once the thread has nothing else to do for it.
-        """
-        loop = asyncio.get_running_loop()
-
-        def work_for_loop() -> object:
-            try:
-                return work()
-            finally:
-                is_over = loop.is_closed()
-                if not is_over:
-                    self._loops.remove(loop)
-                for tell in tells:
-                    tell()
-                if is_over:
-                    self._abandon()
-
-        self._loops.append(loop)
-        return cast(str, work_for_loop)
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise ConnectionClosedError(f"the store {self._name} was closed; open it again")
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is queued, runs, or is waited for."""
-        return not self._loops and (self._following is None or self._following.followed is None)
+    def _name(self) -> str:
+        return str(self._path) if self._opened is None else self._opened.name
 
-    def follow(self, followed: Followed) -> None:
-        """Wait in the running loop for a statement that was sent on this thread's connection.
+    def _queue(self, work: Work, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Queue a function, with the guard held.
 
         Args:
-            followed: The statement; the thread was idle.
+            work: The function.
+            loop: The loop that waits for its result.
+        """
+        self._left += 1
+        self._jobs.put(partial(self._do, work, loop))
+
+    def _do(self, work: Work, loop: asyncio.AbstractEventLoop | None) -> None:
+        with self._guard:
+            self._works_for = loop
+        tell: Callable[[], object] = _tell_nobody
+        try:
+            tell = work()
+        finally:
+            with self._guard:
+                self._works_for = None
+                self._left -= 1
+            # Who hears of it finds the thread free.
+            tell()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing is queued, runs, or is waited for."""
+        return not self._left and (self._following is None or self._following.followed is None)
+
+    def follow(self, send: Callable[[], Followed | None]) -> bool:
+        """Send a statement, and wait for its answer in the running loop, where the thread is idle.
+
+        Args:
+            send: Sends it on this thread's connection; returns None where the thread has to.
+
+        Returns:
+            Whether it was sent.
         """
         loop = asyncio.get_running_loop()
-        following = self._following
-        if following is None or following.loop is not loop:
-            self._leave_to_thread()
-            following = self._following = Following(
-                loop, self._leave_to_thread, self.post)
-        following.follow(followed)
+        with self._guard:
+            if self._closed or not self._is_idle:
+                return False
+            followed = send()
+            if followed is None:
+                return False
+            following = self._following
+            if following is None or following.loop is not loop:
+                self._leave_to_thread()
+                following = self._following = Following(
+                    loop, self._guard, self._leave_to_thread, self.post)
+            following.follow(followed)
+            return True
 
     def _leave_to_thread(self) -> None:
         """Have the thread wait for what a loop waits for, before it does anything else."""
-        following, self._following = self._following, None
-        if following is None:
-            return
-        followed = following.stop()
-        if followed is not None:
-            self.post(followed.wait)
+        with self._guard:
+            following, self._following = self._following, None
+            followed = None if following is None else following.stop()
+            if followed is not None:
+                self._queue(followed.wait)
 
-    def _abandon(self) -> None:
-        """Close the connection on its thread, and never return."""
-        if self._opened is not None:
-            self._opened.close()
-        self._abandoned.set()
-        Event().wait()
-
-    def _wait_for_abandoned(self) -> None:
-        """Wait for the end of what the thread does for a loop that has ended."""
-        if not self._write:
-            with contextlib.suppress(sqlite3.ProgrammingError):  # It is closed already.
-                self.interrupt()
-        while self.closed and not self._abandoned.wait(_LOOK_S):
-            pass
+    def _interrupt_for_nobody(self) -> None:
+        """Break off a query whose loop has ended; a change is left to its end."""
+        if not self._write and self._works_for is not None and self._works_for.is_closed():
+            self.interrupt()
 
     def interrupt(self) -> None:
         """Interrupt the running query."""
         if self._opened is not None:
-            self._opened.connection.interrupt()
+            with contextlib.suppress(sqlite3.ProgrammingError):  # It is closed already.
+                self._opened.connection.interrupt()
 
     async def close(self) -> None:
         """Close the connection and end the thread, after the queued functions."""
+        self._late.leave()
+        with self._guard:
+            if self._closed:
+                return
+            closing = self._call(partial(_close, self._owned), is_last=True)
+            self._jobs.put(None)
+        _taken(await closing)
+
+    def __del__(self) -> None:
+        """End the thread of a connection that nobody has closed."""
         if self._closed:
             return
-        self._late.leave()
-        self._leave_to_thread()
-        if self.closed:
-            await asyncio.to_thread(self._wait_for_abandoned)
-            return
-        self._closed = True
-        try:
-            await self._connection.close()
-        finally:
-            if self._opened is not None:
-                self._opened.close()
+        warnings.warn(f"{self._name} was not closed", ResourceWarning, source=self, stacklevel=1)
+        self._jobs.put(None)
+
+
+def _serve(jobs: _Jobs, owned: list[Database]) -> None:
+    """Do what is queued, up to None. It holds on to no work while it waits.
+
+    Args:
+        jobs: The queue.
+        owned: What is closed at the end, where nobody could: a database that is garbage together
+            with a loop may not be closed by its thread while the collector takes it apart.
+    """
+    while (job := jobs.get()) is not None:
+        _try(job)
+        del job
+    _try(partial(_close, owned))
+
+
+def _try(job: Callable[[], object]) -> None:
+    """Do something whose mistake must not end the work of others; it is reported."""
+    try:
+        job()
+    except BaseException as error:
+        threading.excepthook(threading.ExceptHookArgs(
+            (type(error), error, error.__traceback__, threading.current_thread())))
+
+
+def _close(owned: list[Database]) -> None:
+    while owned:
+        owned.pop().close()
+
+
+def _outcome(work: Callable[[], object]) -> _Outcome:
+    """Return the result of a function, or its error."""
+    try:
+        return work(), None
+    except BaseException as error:
+        return None, error
+
+
+def _taken(outcomes: list[_Outcome]) -> object:
+    """Take an outcome out of its list; raise it where it is an error."""
+    result, error = outcomes.pop()
+    if error is None:
+        return result
+    try:
+        raise error
+    finally:
+        del error  # Its traceback has this frame.
+
+
+def _tell(answer: asyncio.Future[list[_Outcome]], outcomes: list[_Outcome]) -> None:
+    with contextlib.suppress(RuntimeError):  # Its loop has ended: nobody waits.
+        answer.get_loop().call_soon_threadsafe(_set, answer, outcomes)
+
+
+def _set(answer: asyncio.Future[list[_Outcome]], outcomes: list[_Outcome]) -> None:
+    if not answer.done():
+        answer.set_result(outcomes)
 
 
 def _served(late: LateWork) -> Callable[[], None]:
@@ -217,41 +315,3 @@ def _served(late: LateWork) -> Callable[[], None]:
 
 def _tell_nobody() -> None:
     """Tell nobody."""
-
-
-class _Functions:
-    """Replaces the connection that aiosqlite owns: ``execute`` calls a function."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def execute(self, work: Callable[[], Any], _: object) -> _Done:
-        """Call a function on aiosqlite's thread."""
-        return _Done([work()])
-
-    def close(self) -> None:
-        """Close the real connection."""
-        self._database.connection.close()
-
-
-class _Done:
-    """A function's result as the only row of a cursor."""
-
-    __slots__ = ("fetchall",)
-
-    def __init__(self, rows: list[Any]) -> None:
-        self.fetchall = lambda: rows
-
-
-def _daemonic(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
-    """Return a connection with a daemon thread, which does not keep a failed process alive.
-
-    A new thread is a daemon if the thread that creates it is one.
-    """
-    made: list[aiosqlite.Connection] = []
-    maker = Thread(
-        target=lambda: made.append(aiosqlite.Connection(connect, iter_chunk_size=64)), daemon=True
-    )
-    maker.start()
-    maker.join()
-    return made[0]

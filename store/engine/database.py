@@ -1,7 +1,7 @@
 """Opens SQLite files with the three tables for reading or writing.
 
 Everything here is synchronous and light, so that the first page of sessions can be read
-before aiosqlite is imported; ``store.store`` runs the same functions on its threads.
+before asyncio is imported; ``store.store`` runs the same functions on its threads.
 
 Library files (recognized by ``application_id``) are created, migrated and indexed. A host's
 file, in the contract's plain form or Grida's, is opened without changing its schema.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Following:
     """Reads the answers of one connection in a loop, one statement at a time.
 
     The loop keeps watching the connection between two statements, as beginning and ending that
-    takes longer than a short answer.
+    takes longer than a short answer. Any thread may ``stop`` it, with the guard held.
 
     Attributes:
         loop: The loop.
@@ -49,18 +50,20 @@ class Following:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, leave: Callable[[], object],
-        post: Callable[[Work], object],
+        self, loop: asyncio.AbstractEventLoop, guard: AbstractContextManager[object],
+        leave: Callable[[], object], post: Callable[[Work], object],
     ) -> None:
         """Watch nothing yet.
 
         Args:
             loop: The running loop.
+            guard: Held by who uses the connection or gives it away.
             leave: Leaves the connection to its thread, which waits for the answer instead.
             post: Has the thread do something.
         """
-        self.loop, self._leave, self._post = loop, leave, post
+        self.loop, self._guard, self._leave, self._post = loop, guard, leave, post
         self.followed: Followed | None = None
+        self._is_stopped = False
         self._since = 0.0
         self._watched: int | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -81,6 +84,13 @@ class Following:
             self._timer = self.loop.call_later(_QUIET_S, self._look)
 
     def _take(self) -> None:
+        with self._guard:
+            tell = None if self._is_stopped else self._taken()
+        if tell is not None:
+            tell()
+
+    def _taken(self) -> Tell | None:
+        """Take what has come; return what tells of an answer."""
         followed = self.followed
         if followed is None or not followed.sent.receive():
             # Between two statements, the connection has ended.
@@ -88,26 +98,41 @@ class Following:
         elif followed.sent.is_answered:
             self.followed = None
             tell = followed.take(followed.sent)
-            if tell is None:
-                self._post(followed.otherwise)
-            else:
-                tell()
+            if tell is not None:
+                return tell
+            self._post(followed.otherwise)
+        return None
 
     def _look(self) -> None:
-        self._timer = None
-        if self.followed is None:
-            return
-        if self.loop.time() - self._since >= _QUIET_S:
-            self._leave()
-        else:
-            self._timer = self.loop.call_later(_QUIET_S, self._look)
+        with self._guard:
+            self._timer = None
+            if self._is_stopped or self.followed is None:
+                return
+            if self.loop.time() - self._since >= _QUIET_S:
+                self._leave()
+            else:
+                self._timer = self.loop.call_later(_QUIET_S, self._look)
 
     def stop(self) -> Followed | None:
         """Watch no more; return the statement that was waited for."""
         followed, self.followed = self.followed, None
-        if not self.loop.is_closed():
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._watched is not None:
-                self.loop.remove_reader(self._watched)
+        self._is_stopped = True
+        if self._is_in_loop():
+            self._unwatch()
+        else:
+            with suppress(RuntimeError):  # It has ended.
+                self.loop.call_soon_threadsafe(self._unwatch)
         return followed
+
+    def _is_in_loop(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watched is not None:
+            self.loop.remove_reader(self._watched)
+            self._watched = None

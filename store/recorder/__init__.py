@@ -1,6 +1,6 @@
 """The recorder: UI message streams of the AI SDK become rows of the three tables.
 
-``Recorder`` is imported when it is asked for: it needs aiosqlite, which the command line's
+``Recorder`` is imported when it is asked for: it needs asyncio, which the command line's
 ``record`` and readers of this package do without.
 """
 

@@ -55,8 +55,8 @@ class Recorder:
     lost: make the same call again.
 
     It is used in one event loop at a time, and goes on in another one where the first has ended
-    or no call is at work in it; else a call raises ``Refused``. It is not made for several
-    threads: where each has a loop of its own, the loop of the one before is closed first.
+    or no call is at work in it; else a call raises ``Refused``. Threads with a loop each may share
+    a store, whichever ends first; a recorder is used by one of them at a time.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:

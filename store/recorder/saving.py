@@ -361,7 +361,7 @@ class Saver:
             found: BaseException | None = await waiter
             return found
         await self._store.begun_ended()
-        # Where its loop ended before the thread came to it, nobody writes it any more.
+        # Where its connection was closed before it came to it, nobody writes it any more.
         self._note_end(begun, asyncio.CancelledError())
         return begun.error
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database
+from store.engine.loops_lock import LoopsLock
 from store.engine.transactions import for_user
 from store.errors import StoreError
 from store.language.query import Query
@@ -54,7 +55,7 @@ class Searcher:
         self._thread: ConnectionThread
         self._index: Index | None = None
         self._current: object | None = None
-        self._running, self._finding = asyncio.Lock(), asyncio.Lock()
+        self._running, self._finding = LoopsLock(), LoopsLock()
         self._closed = False
         self._closing: asyncio.Future[None] | None = None
 
@@ -133,7 +134,7 @@ class Searcher:
         Raises:
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
-        async with self._finding:
+        async with self._finding.held():
             last: Update | None = None
             request = Request(query, order, limit, cursor, counting=False, totals=False)
             async for update in self.run(request):
@@ -169,7 +170,7 @@ class Searcher:
             return
         mine = self._current = object()
         self._thread.interrupt()
-        async with self._running:
+        async with self._running.held():
             await self._renew()
             steps = self._begun(begin)
             try:
@@ -219,7 +220,7 @@ class Searcher:
         await asyncio.shield(self._closing)
 
     async def _close_thread(self) -> None:
-        async with self._running:
+        async with self._running.held():
             await self._thread.run(self._close_index)
             await self._thread.close()
 

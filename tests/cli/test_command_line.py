@@ -145,7 +145,7 @@ def test_a_process_ends_with_the_code(demo: Path) -> None:
 def test_reading_commands_import_no_textual(demo: Path) -> None:
     check = (
         "import sys; from tui.cli import main; main(['sessions']); main(['show', 'odd-text']);"
-        "loaded = {'textual', 'pydantic', 'aiosqlite', 'markdown_it', 'rich.text'};"
+        "loaded = {'textual', 'pydantic', 'store.store', 'markdown_it', 'rich.text'};"
         "loaded &= set(sys.modules);"
         "sys.exit(f'loaded: {loaded}' if loaded else 0)"
     )

@@ -148,7 +148,7 @@ def test_windows_is_sent_to_wsl() -> None:
 WITHOUT_POSIX = """
 import importlib.util, os, pkgutil, select, signal, sys
 # What others take from POSIX, they have.
-import aiosqlite, asyncio, concurrent.futures.process, multiprocessing, platformdirs
+import asyncio, concurrent.futures.process, multiprocessing, platformdirs
 import pydantic, rich.console, subprocess, textual.app, textual.drivers.linux_driver, watchfiles
 import textual.widgets, pathlib, shutil, tempfile, getpass, socket, uuid, webbrowser
 has_extra = importlib.util.find_spec("mcp") is not None

@@ -27,7 +27,7 @@ SHARED = {"store.sources.registry", "store.exports.registry"}
 COMMON = {"base"}
 """The folder beside the sources' own that every source may use."""
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|INSERT OR \w+ INTO|UPDATE \w+ SET|DELETE FROM)\s")
-HEAVY = ("textual", "pydantic", "aiosqlite", "markdown_it", "pygments", "rich", "asyncio")
+HEAVY = ("textual", "pydantic", "markdown_it", "pygments", "rich", "asyncio")
 
 
 def imported_by(*modules: str) -> set[str]:
@@ -55,7 +55,7 @@ def test_what_the_first_paint_needs_imports_nothing_heavy() -> None:
 
 
 def test_the_public_names_come_when_they_are_asked_for() -> None:
-    assert {"aiosqlite", "pydantic", "store.store"} & imported_by("store") == set()
+    assert {"asyncio", "pydantic", "store.store"} & imported_by("store") == set()
     for name in store.__all__:
         assert getattr(store, name).__name__ == name
     assert set(store.__all__) <= set(dir(store))

@@ -334,7 +334,7 @@ from tui.__main__ import main
 main(["--store", sys.argv[1]])
 """
 HEAVY = (
-    "textual", "rich", "pydantic", "aiosqlite", "asyncio", "inspect", "dataclasses", "orjson",
+    "textual", "rich", "pydantic", "asyncio", "inspect", "dataclasses", "orjson",
     "typing", "pathlib", "urllib",
     "platformdirs", "tempfile", "shutil", "subprocess", "logging", "tomllib", "hashlib", "ssl",
     "store.store", "store.language", "store.search", "store.sync", "store.sources", "tui.keys",

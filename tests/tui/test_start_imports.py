@@ -15,7 +15,8 @@ import pytest
 from tests.tui.stores import put, some
 
 PRESENCE = "store.activity.presence"
-SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
+SLOW = ("pydantic", "store.engine.async_database", "markdown_it", "pygments", "watchfiles",
+        "zstandard", "pyperclip")
 NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
                  "store.conversation.touched", "tui.keys.registry", "store.queries.places",
                  "orjson", "tui.query.line", "tui.kit.text_line", "store.engine.server_url")

@@ -1,6 +1,6 @@
 """The store that the app shows: readable at once, and asynchronous as soon as it can be.
 
-The first page of sessions is read on a plain connection, before aiosqlite and pydantic are
+The first page of sessions is read on a plain connection, before asyncio and pydantic are
 imported; ``ready`` then opens the ``Store``, and later reads go through its thread.
 """
 
