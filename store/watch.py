@@ -2,7 +2,8 @@
 
 The file is polled: ``PRAGMA data_version`` first, and the rest only when that moved. A library
 logs its changes (``store.engine.changes``). In a host's file the sessions' rows are compared,
-and the newest messages and parts, which are the ones that an agent writes.
+and the newest messages and parts, which are the ones that an agent writes. In a host's database
+on a server, each row says which transaction wrote it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from store.errors import BackscrollError, Invalid
 
 NEWEST = 256
 """Rows at the end of a host's tables whose times are compared."""
+PAGES = 2_048
+"""Pages at the end of a host's table on a server that are looked through: 16 MB, where most rows
+are written. They hold 8,000 rows or more, as longer ones than 2 kB are kept elsewhere."""
 _SHARE = 9
 """The time between two looks is at least so many times what a look took."""
 
@@ -53,15 +57,19 @@ class Position:
 
     Attributes:
         version: ``PRAGMA data_version`` then.
-        seq: The newest entry of a library's log of changes.
-        sessions: Of a host's file: by session the columns that are compared.
+        seq: The newest entry of a library's log of changes. Of a host's server: the oldest
+            transaction that could still write.
+        sessions: Of a host's tables: by session the columns that are compared.
         tails: Of a host's file: by table the newest rows, by rowid.
+        written: Of a host's server: by place, and by the transaction that wrote it, the session
+            and message of each row of a transaction since ``seq``.
     """
 
     version: int
     seq: int = 0
     sessions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     tails: dict[str, Tail] = field(default_factory=dict)
+    written: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
 
 
 def look(db: Database, before: Position | None) -> tuple[Position, Moved]:
@@ -75,6 +83,9 @@ def look(db: Database, before: Position | None) -> tuple[Position, Moved]:
         seq, moved = changes.since(db, before.seq) if before else (changes.newest(db), Moved())
         position = Position(0, seq)
         if db.form.name != "own":
+            if db.server is not None:
+                position.seq = changes.oldest_writer(db)
+                position.written = _written(db, before.seq if before else position.seq)
             position.sessions = _sessions(connection)
             tables = [] if db.server else [
                 name for name in _TAILS if _has_rowids(connection, name)]
@@ -125,8 +136,45 @@ def _tail(connection: Connection, table: str, before: Tail | None) -> Tail:
     return {row[0]: (row[1], row[2], row[3], hash(row[4])) for row in rows}
 
 
+_ROWS_SINCE = (
+    "SELECT CAST(ctid AS text) || ' ' || CAST(xmin AS text), session_id, {message} FROM {table}"
+    " WHERE ctid >= CAST(CAST($1 AS text) AS tid)"
+    " AND age(xmin) <= age(CAST(CAST($2 AS text) AS xid))")
+"""``age`` counts back from now, so that numbers of transactions may begin anew."""
+
+
+def _written(db: Database, since: int) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the rows of messages and parts that a server's transactions since one have written.
+
+    Args:
+        db: A host's database on a server.
+        since: The number of the transaction.
+    """
+    written = {}
+    for table, message in (("chat_messages", "id"), ("chat_parts", "message_id")):
+        pages = _pages(db, table)
+        if pages is None:
+            continue
+        rows = db.connection.execute(
+            _ROWS_SINCE.format(table=table, message=message),
+            {"1": f"({max(0, pages - PAGES)},0)", "2": str(since % 2**32)})
+        written.update({(table, row[0]): (row[1], row[2]) for row in rows})
+    return written
+
+
+def _pages(db: Database, table: str) -> int | None:
+    """Return how many pages a table on a server has; None for a view, or one of several tables."""
+    found = db.connection.execute(
+        "SELECT pg_relation_size(oid) / CAST(current_setting('block_size') AS integer)"
+        " FROM pg_class WHERE oid = CAST(CAST($1 AS text) AS regclass) AND relkind = 'r'",
+        {"1": db.remote.schemas.get(table, table)}).fetchone()
+    return None if found is None else int(found[0])
+
+
 def _differences(before: Position, now: Position) -> Moved:
     moved = Moved()
+    for place in now.written.keys() - before.written.keys():
+        moved.add(*now.written[place])
     for table, tail in now.tails.items():
         old = before.tails.get(table, {})
         least = max(old, default=0) - NEWEST

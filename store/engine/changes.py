@@ -64,9 +64,14 @@ def newest(db: Database) -> int:
     if db.form.name != "own":
         return 0
     if db.server is not None:
-        return int(db.connection.execute(f"SELECT {_OLDEST}").fetchone()[0])
+        return oldest_writer(db)
     (seq,) = db.connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
     return int(seq)
+
+
+def oldest_writer(db: Database) -> int:
+    """Return the number of the oldest transaction on a server that may still write."""
+    return int(db.connection.execute(f"SELECT {_OLDEST}").fetchone()[0])
 
 
 def since(db: Database, seq: int) -> tuple[int, Moved]:
