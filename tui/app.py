@@ -383,7 +383,7 @@ class BackscrollApp(CommandOwner, CommandApp):
             await self._syncing.run(targets, watch=sources.watch)
         else:
             leave_to_watcher(self.library.path, left=False)
-            self._sync_has_read()
+            self._sync_has_read(False)
         self._reads_sessions = False
         if self.main.transcript is not None and self.main.transcript.is_mounted:
             self.main.transcript.update_headings()
@@ -442,10 +442,15 @@ class BackscrollApp(CommandOwner, CommandApp):
         self.main.counter.syncing = words
         self.main.counter.count_now()
 
-    def _sync_has_read(self) -> None:
-        """Have an empty list say that it stays empty."""
-        if not self.library.is_synced:
-            self.library.is_synced = True
+    def _sync_has_read(self, elsewhere: bool, /) -> None:
+        """Have an empty list say that it stays empty, or that another browser fills it.
+
+        Args:
+            elsewhere: Whether another browser's watcher reads what there is.
+        """
+        library = self.library
+        if (library.is_synced, library.is_read_elsewhere) != (True, elsewhere):
+            library.is_synced, library.is_read_elsewhere = True, elsewhere
             if not len(self.main.sessions.view.model):
                 self.main.sessions.store_changed()
 

@@ -7,6 +7,8 @@ import pytest
 from store.config import Settings
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
+from store.sync.process import Standby
+from store.sync.progress import Summary
 from store.system.locations import config_path
 from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
@@ -64,6 +66,14 @@ async def test_what_is_read_is_named_until_nothing_more_is_read(tmp_path: Path) 
         assert app.main.sessions.view.when_empty[0] == "Reading your agents' sessions…"
         await app.workers.wait_for_complete()
         pane = await settled(app, pilot)
+        assert pane.view.when_empty == ["There are no sessions in this store"]
+        app._syncing._heed(Standby())
+        await settled(app, pilot)
+        assert pane.view.when_empty == [
+            "There are no sessions in this store",
+            "Another backscroll fills it; sessions appear here as they are read"]
+        app._syncing._heed(Summary())
+        await settled(app, pilot)
         assert pane.view.when_empty == ["There are no sessions in this store"]
 
 

@@ -30,7 +30,7 @@ class Syncing:
         failed: Callable[[str, BaseException | None], None],
         pauses_s: Sequence[float] = PAUSES_S,
         servers: Callable[[str], None] = lambda words: None,
-        read: Callable[[], None] = lambda: None,
+        read: Callable[[bool], None] = lambda elsewhere: None,
     ) -> None:
         """Name the store.
 
@@ -41,7 +41,8 @@ class Syncing:
             pauses_s: Before a watcher is started again.
             servers: Called with words about the servers that cannot be read now; empty once
                 all can.
-            read: Called once all that was there is read, or could not be.
+            read: Called once all that was there is read, or could not be, with False; with True
+                where another browser's watcher reads it.
         """
         self._store = store
         self._progress = progress
@@ -68,7 +69,7 @@ class Syncing:
             except Exception as error:
                 self._progress("")
                 self._tell(error, again=watch)
-            self._read()
+            self._read(False)
             self._servers.clear()
             self._show_servers("")
             if not watch:
@@ -108,7 +109,7 @@ class Syncing:
             self._progress(progress_words(cast("Progress", event)))
         elif kind == "Summary":
             self._progress("")
-            self._read()
+            self._read(False)
             self._report(cast("Summary", event))
         elif kind == "Trouble":
             self._say_once(cast("Trouble", event).message)
@@ -116,6 +117,7 @@ class Syncing:
             self._take_server(cast("Server", event))
         elif kind == "Standby":
             self._progress("")
+            self._read(True)
         elif kind == "Watching":
             # Trouble is over: if it comes back, it is reported again.
             self._trouble, self._restarts = "", 0

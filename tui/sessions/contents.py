@@ -352,8 +352,8 @@ class ListContents:
             return making_words(library.making.words)
         return empty_words(
             self.query, self._filter.text, matched_of, store,
-            reads=library.reads, searching=self._filter.will_search,
-            unsearched=self._filter.unsearched,
+            reads=library.reads, elsewhere=library.is_read_elsewhere,
+            searching=self._filter.will_search, unsearched=self._filter.unsearched,
         )
 
     def _asked_for(self) -> tuple[ListQuery, str]:

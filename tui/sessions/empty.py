@@ -22,7 +22,7 @@ MOST_PATH = 60
 
 def empty_words(
     query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, reads: str = "",
-    searching: bool = False, unsearched: str = "",
+    elsewhere: bool = False, searching: bool = False, unsearched: str = "",
 ) -> list[str]:
     """Return why a list is empty, as lines; the first is the reason.
 
@@ -32,6 +32,7 @@ def empty_words(
         matched_of: Sessions that the list has without the filter.
         store: Counts of the whole store.
         reads: What a sync reads into the store now; "" for nothing.
+        elsewhere: Whether another browser's watcher does.
         searching: Whether the filter still searches what was said in the sessions.
         unsearched: Why it has not searched all that was said; "" where it has.
     """
@@ -46,7 +47,8 @@ def empty_words(
     if not store.sessions:
         if reads:
             return [f"Reading {one_line(reads)}{glyphs().more}", *coming]
-        return ["There are no sessions in this store"]
+        more = ["Another backscroll fills it; sessions appear here as they are read"]
+        return ["There are no sessions in this store", *(more if elsewhere else [])]
     if query.workspace:
         where = fit_path(folder(query.workspace), MOST_PATH)
         return [f"No {SHELVES[query.shelf].adjective}sessions below {where}", *coming,

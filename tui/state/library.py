@@ -45,6 +45,7 @@ class Library:
         making: What still fills the store while it is shown; None once it is complete.
         sync_targets: What the sync process reads; None starts none.
         is_synced: Whether the first sync of this run has ended, or none was to start.
+        is_read_elsewhere: Whether another browser's watcher reads instead of one of this run.
         limits: What is off in this run of the browser.
         is_copy: Whether the file is a copy that Backscroll made in its cache folder: the demo, or
             what was read from a source.
@@ -59,6 +60,7 @@ class Library:
     making: Making | None = None
     sync_targets: tuple[Root, ...] | None = None
     is_synced: bool = False
+    is_read_elsewhere: bool = False
     limits: Limits = NO_LIMITS
     is_copy: bool = False
     clock: Clock = system_clock
