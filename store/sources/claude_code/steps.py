@@ -173,16 +173,14 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
                 raise CannotGoOn
         if stop is None:
             return  # nothing is before
-        assert isinstance(file, NamingTranscript)
-        names = file.later_references()
+        names = _later_references(file)
         # What an agent was started by is known; that it is named again changes nothing.
         if names is None or self.known(names.difference(stop.agents)):
             raise CannotGoOn
 
     def holds(self, file: Transcript) -> bool:
         """Return whether the rows after a place name nothing of its context."""
-        assert isinstance(file, NamingTranscript)
-        return file.later_references() is not None
+        return _later_references(file) is not None
 
     def build(self, reader: SessionReader, stop: SessionStop | None) -> SessionDraft | None:
         """Return the session, its calls linked to the agents that they started."""
@@ -316,6 +314,15 @@ def places(
         if sum(len(transcript.raw(number)) for number in numbers) > CONTEXT_BYTES:
             return
         yield Found(index, row.number, message, numbers)
+
+
+def _later_references(file: Transcript) -> set[str] | None:
+    """Return ``NamingTranscript.later_references`` of a file that ``SessionSteps.open`` made.
+
+    Only of such files is anything behind a place asked; one that was read whole has none.
+    """
+    assert isinstance(file, NamingTranscript), "the file was read whole, from no place on"
+    return file.later_references()
 
 
 def _last_row(transcript: Transcript) -> int:
