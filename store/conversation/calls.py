@@ -150,7 +150,7 @@ def describe(
             fill(call, arguments, as_dict(details_of(data).get("structured")), root)
             break
     if may_touch(plain) and call.status not in ("failed", "denied"):
-        call.changed = changed_count(data)
+        call.changed = changed_count(data, call.body if call.kind == "diff" else None)
         signs = zip("+-", call.changed, ("ok", "error"), strict=True)
         call.marks += [(f"{sign}{count}", ink) for sign, count, ink in signs if count]
     if result and not call.result and call.body != result:

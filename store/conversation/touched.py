@@ -173,11 +173,20 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
     return Touched(name, ended, files, command, folder)
 
 
-def changed_count(data: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many lines of files a call adds and removes, as far as that is recorded."""
+def changed_count(
+    data: Mapping[str, Any], lines: list[DiffLine] | None = None
+) -> tuple[int, int]:
+    """Return how many lines of files a call adds and removes, as far as that is recorded.
+
+    Args:
+        data: The decoded tool call.
+        lines: What ``changed_lines`` found of it; None where that was not asked.
+    """
     found = touched(data)
-    files = found.files if found is not None else ()
-    counts = [file.counts() or (0, 0) for file in files if file.is_change]
+    files = [file for file in found.files if file.is_change] if found is not None else []
+    if lines and len(files) == 1 and files[0].told is None and files[0].changes is not None:
+        return tally(lines)
+    counts = [file.counts() or (0, 0) for file in files]
     return sum(plus for plus, _ in counts), sum(minus for _, minus in counts)
 
 

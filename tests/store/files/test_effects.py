@@ -10,7 +10,7 @@ from store.conversation.calls import describe
 from store.conversation.touched import touched
 from store.files.comparing import differences
 from store.files.effects import DoesNotFit, effect_of, text_read
-from store.text.diffs import tally
+from store.text.diffs import DiffLine, tally
 
 OLD = "one\ntwo\nthree\ntwo\n"
 
@@ -173,6 +173,18 @@ COUNTED: list[tuple[dict[str, Any], str, str]] = [
     (call("edit", {"filePath": "a", "oldString": "one", "newString": "1", "replaceAll": True},
           **beside(filediff={"additions": 2, "deletions": 2})), "one\none\n", "1\n1\n"),
 ]  # fmt: skip
+
+
+def test_a_difference_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked_out = []
+
+    def noted(old: str, new: str) -> list[DiffLine]:
+        worked_out.append((old, new))
+        return differences(old, new)
+
+    monkeypatch.setattr("store.conversation.touched.between", noted)
+    shown = describe(call("Edit", {"file_path": "a", "old_string": "1\n", "new_string": "2\n3\n"}))
+    assert (shown.changed, worked_out) == ((2, 1), [("1\n", "2\n3\n")])
 
 
 @pytest.mark.parametrize(("data", "old", "new"), COUNTED)
