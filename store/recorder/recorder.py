@@ -14,7 +14,7 @@ from typing import Any, Self
 from weakref import WeakValueDictionary
 
 from store.engine.async_database import AsyncDatabase
-from store.errors import Invalid, Refused
+from store.errors import Invalid, NotFound, Refused
 from store.queries import sessions
 from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
@@ -377,14 +377,27 @@ class Recorder:
         await self._saver.call(lambda: self._saver.save_now(self._recording.end_turn()))
 
     async def close(self) -> None:
-        """Save what waits and say that nobody records any more; twice does no harm."""
+        """Save what waits and say that nobody records any more; twice does no harm.
+
+        Raises:
+            NotFound: The session was deleted, and what waited is lost; it is closed all the same.
+            Refused: Another program holds the store; it is not closed.
+        """
         async def work() -> None:
-            if not self._saver.closed:
+            if self._saver.closed:
+                return
+            try:
                 await self._saver.save_now(self._recording.close())
-                self._saver.closed = True
-                self._release()
+            except NotFound:
+                self._end()
+                raise
+            self._end()
 
         await self._saver.call(work)
+
+    def _end(self) -> None:
+        self._saver.closed = True
+        self._release()
 
     async def __aenter__(self) -> Self:
         """Return the recorder."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from store.activity.judgement import activity_of, stored_activity
 from store.engine.database import Database
 from store.engine.transactions import OfSession, is_lost
-from store.errors import Invalid, Refused, no_message
+from store.errors import Invalid, NotFound, Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
 from store.recorder import claims, lookup, writing
@@ -590,13 +590,22 @@ class Recording:
 
     def close(self) -> Procedure[None]:
         """Save what waits and note that nobody records any more."""
-        yield from self._settle()
-        yield from self.end_turn()
-        if self.session.activity == "running":
-            self.session.set_activity("idle")
-        if self.session.activity_moved:
-            batch = Batch(self.session_id, None, self._clock(), session=self.session.take_write())
-            yield change_of(self.session_id, self._write(batch))
+        try:
+            yield from self._settle()
+            yield from self.end_turn()
+            if self.session.activity == "running":
+                self.session.set_activity("idle")
+            if self.session.activity_moved:
+                batch = Batch(
+                    self.session_id, None, self._clock(), session=self.session.take_write())
+                yield change_of(self.session_id, self._write(batch))
+        except NotFound:
+            yield from self._leave_session()
+            raise
+        yield from self._leave_session()
+
+    def _leave_session(self) -> Procedure[None]:
+        """Let others record the session."""
         if self._is_claimed:
             work = partial(claims.release, session_id=self.session_id, holder=self._holder)
             yield change_of(self.session_id, work)

@@ -177,8 +177,20 @@ async def test_a_session_that_is_deleted_takes_no_text_until_it_is_back(
             await recorder.flush()
         await other.undo()
         await recorder.feed(delta(2))
+        await recorder.flush()
+        await other.write(delete, recorder.session_id, now=1)
+        await recorder.feed(delta(3))
+        with pytest.raises(NotFound, match="is no longer in the store"):
+            await recorder.close()
         await recorder.close()
-        assert await texts(store, recorder.session_id) == [words(3), ""]
+        with pytest.raises(Refused, match="is closed"):
+            await recorder.flush()
+        await other.undo()
+        async with await Recorder.open(store, session=recorder.session_id) as again:
+            await again.feed(START)
+            await again.feed(delta(5))
+        assert (await texts(store, recorder.session_id))[:2] == [words(3), ""]
+        assert (await texts(store, recorder.session_id))[2:] == ["word 5 "]
 
 
 async def test_an_answer_that_was_lost_is_not_written_twice(
