@@ -182,7 +182,8 @@ class Counts:
         sessions: Sessions with hits.
         archived_hits: Further hits in archived sessions, which are not on the page.
         archived_sessions: The sessions of those.
-        all_sessions: Sessions in the store; 0 until it is known.
+        all_sessions: Sessions in the store, helpers' runs where they are searched; 0 until it is
+            known.
         wanted_sessions: Sessions that fulfil the filters on sessions; -1 until it is known.
         whole: Whether all hits are counted.
     """

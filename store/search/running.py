@@ -17,6 +17,7 @@ from store.engine.values import text
 from store.errors import StoreError
 from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
+from store.queries.helpers import no_helpers
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
 from store.rows import is_tool_type
@@ -190,8 +191,9 @@ class Run:
         """Count the store's sessions and messages, once; the hits do not wait for it."""
         execute, totals = self._db.connection.execute, self._request.totals
         if totals and not self._tally.all_sessions:
-            self._tally.all_sessions = int(
-                execute("SELECT count(*) FROM chat_sessions").fetchone()[0])
+            searched = "TRUE" if self._request.helpers else no_helpers(self._db)
+            self._tally.all_sessions = int(execute(
+                f"SELECT count(*) FROM chat_sessions s WHERE {searched}").fetchone()[0])
         if self._messages < 0 and (totals or self._stopped):
             self._messages = int(execute("SELECT count(*) FROM chat_messages").fetchone()[0])
 

@@ -300,6 +300,16 @@ async def test_completions_leave_the_counts_in_sight(store: Path) -> None:
         below, box = screen.query_one("#search-below"), screen.query_one("_Completions")
         assert box.display and below.display
         assert box.region.y == below.region.bottom and box.region.width == 80
+        for archived in (0, 5, 123_456):
+            # What has no room beside the order is left out whole.
+            screen.model.counts = Counts(
+                123_456, 53, archived_hits=archived, all_sessions=52_000, whole=True)
+            screen.model.coverage = Coverage(9, 9, True)
+            screen._show_counts()
+            (line,) = (one for one in drawn(screen).splitlines() if "newest first" in one)
+            assert "123,456 hits in 53 sessions of 52,000" in line and "…" not in line
+            assert ("  5 more in archived ones  " in line) is (archived == 5)
+            assert ("  all indexed  " in line) is (archived != 5)
 
 
 async def test_a_bad_query_is_named_below_it(store: Path) -> None:

@@ -252,12 +252,13 @@ class SearchScreen(StackedScreen):
             facts.append((f"  {glyphs().running} {running} running", "ok"))
         self.query_one("#stacked-title", LineBar).show(Line(
             [("backscroll", "text bold"), ("  search", "text")], facts))
-        room = width - 2 if width < COUNTS_BESIDE else self._counts_width(width) - 5
+        order = "best first" if model.order == "best" else "newest first"
+        below = width - len(order) - 4
+        room = below if width < COUNTS_BESIDE else self._counts_width(width) - 5
         runs = count_runs(
             model.counts, model.coverage, room, counting=model.counting,
         ) if model.has_query and not model.failure else []
         self.query_one("#search-counts", LineBar).show(Line([], runs))
-        order = "best first" if model.order == "best" else "newest first"
         self.query_one("#search-below", LineBar).show(Line(runs, [(order, "faint")]))
 
     def show_running(self, running: int) -> None:

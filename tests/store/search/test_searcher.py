@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Coroutine
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -74,6 +75,17 @@ def test_hits_do_not_wait_for_a_count_of_the_store(store: Path, words: str) -> N
     assert done is not None and (done.counts.all_sessions, done.counts.wanted_sessions) == (1, 1)
     assert done.coverage.searched == done.coverage.total == 300
     db.close()
+
+
+def test_sessions_that_are_not_listed_are_not_counted(store: Path) -> None:
+    fill(store, 1, session="ses_helper")
+    with closing(open_database(store, write=True)) as db:
+        db.connection.execute(
+            "INSERT INTO session_links VALUES ('ses_helper', 'helper', 'ses', NULL, 0)")
+        for helpers, hits, sessions in ((False, 300, 1), (True, 301, 2)):
+            *_, done = Run(db, Request(ask("needle"), helpers=helpers), None).steps()
+            assert done is not None and done.counts.hits == hits
+            assert (done.counts.sessions, done.counts.all_sessions) == (sessions, sessions)
 
 
 async def test_a_new_search_ends_the_one_before(
