@@ -651,6 +651,23 @@ def test_a_statement_that_is_not_answered(
     database.close()
 
 
+@pytest.mark.parametrize("kind", ["InternalClientError", "InterfaceError"])
+def test_the_inside_of_the_driver_is_not_shown(url: str, kind: str) -> None:
+    database = open_target(url)
+    raised = getattr(asyncpg, kind)("cannot switch to state 12; another (2)")
+
+    async def fail() -> None:
+        raise raised
+
+    remote = database.remote
+    with pytest.raises(sqlite3.OperationalError) as error:
+        remote._answer(fail())
+    said = str(explained(error.value, ""))
+    assert said == f"{remote.url} closed the connection in the middle of a call"
+    assert is_lost(error.value) and database.moved()
+    database.close()
+
+
 def test_its_place_opens_it_again(postgres: Cluster) -> None:
     database = open_target(new_server_store(postgres), write=True)
     again = open_database(database.path, write=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from store.engine.server.words import reason
+from store.engine.server.words import OF_THE_DRIVER, reason
 from store.engine.server_url import ServerUrl
 
 _CODES = {
@@ -119,5 +119,4 @@ def is_lost(error: BaseException) -> bool:
     if isinstance(state, str):
         return state.startswith(_LOST)
     # The driver's own errors about a closed connection have no state.
-    return isinstance(error, OSError) or type(error).__name__ in (
-        "ConnectionDoesNotExistError", "InterfaceError", "InternalClientError")
+    return isinstance(error, OSError) or type(error).__name__ in OF_THE_DRIVER

@@ -22,6 +22,8 @@ _WORDS = {
     "57P05": "closed the idle connection",
 }
 """By SQLSTATE (PostgreSQL's manual, appendix A)."""
+OF_THE_DRIVER = ("ConnectionDoesNotExistError", "InterfaceError", "InternalClientError")
+"""Errors of the driver's own about a connection that is closed, or is in no state to be used."""
 _OF_ANOTHER_NAME = (62, 64)
 """OpenSSL's ``X509_V_ERR_HOSTNAME_MISMATCH`` and ``X509_V_ERR_IP_ADDRESS_MISMATCH``."""
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
@@ -37,6 +39,9 @@ def reason(error: BaseException) -> str:
         return f"{_WORDS.get(state, 'cannot be read')}: {said}"
     if isinstance(error, TimeoutError):
         return "does not answer"
+    if type(error).__name__ in OF_THE_DRIVER:
+        # Its own words are of its inside, such as "cannot switch to state 12".
+        return "closed the connection in the middle of a call"
     if isinstance(error, ssl.SSLError):
         return _of_tls(error)
     if isinstance(error, ConnectionError) and "SSL" in said:
