@@ -177,8 +177,10 @@ def _from_pairs(name: str) -> ServerUrl:
     pairs, end = list[tuple[str, str]](), 0
     while name[end:].strip():
         found = _PAIR.match(name, end)
-        if found is None:
-            return _faulty("cannot be read: write it as keyword=value, a value with spaces in '…'")
+        if found is None or _holds_more(*found.groups()):
+            return _faulty(
+                "cannot be read: write it as keyword=value, with spaces between two, and a value"
+                " with spaces in '…'")
         value = found[2][1:-1] if found[2].startswith("'") else found[2]
         pairs.append((found[1], re.sub(r"\\(.)", r"\1", value)))
         end = found.end()
@@ -193,6 +195,17 @@ def _from_pairs(name: str) -> ServerUrl:
         del values["host"]
     database = quote(values.pop("dbname", ""), safe="")
     return _made(login, f"{where}/{database}" if database else where, list(values.items()))
+
+
+def _holds_more(name: str, value: str) -> bool:
+    """Return whether a value may hold another one, such as the password of ``host=h;password=p``.
+
+    Args:
+        name: What it is of.
+        value: As it was written.
+    """
+    return not value.startswith("'") and not _SECRET.fullmatch(name) and (
+        ";" in value or "://" in value)
 
 
 def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:

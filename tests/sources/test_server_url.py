@@ -28,6 +28,7 @@ def read(name: str) -> ServerUrl:
         ("postgresql://me:p@w@h1:1,h2:2/db", "postgresql://me@h1:1,h2:2/db"),
         ("service=team password=pw", "postgresql://?service=team"),
         ("host=db port=5433 user=me password='p@w x' dbname=hub", "postgresql://me@db:5433/hub"),
+        ("host=h password=pw;", "postgresql://h"),
         ("host=/run/pg dbname=db password = pw", "postgresql:///db?host=/run/pg"),
         ("jdbc:postgresql://h/db?user=me&password=pw", "postgresql://h/db?user=me"),
         ("postgresql://h/db?passwd=pw&PGPASSWORD=pw&PassPhrase=pw", "postgresql://h/db"),
@@ -53,7 +54,8 @@ def test_the_driver_gets_the_password() -> None:
 @pytest.mark.parametrize(
     "name",
     ["postgresql://me:p/w@host/db", "postgresql://me:p?w@host/db", "postgresql://me:p#w@host/db",
-     "postgresql://me:p#w", "postgresql://[host/db", "host=db password='p w", "host=me me:p"],
+     "postgresql://me:p#w", "postgresql://[host/db", "host=db password='p w", "host=me me:p",
+     "host=me;port=1;password=p", "dbname=postgresql://me:p@host/db"],
 )  # fmt: skip
 def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
     url = read(name)
