@@ -49,10 +49,10 @@ class DirectRecorder:
             tell: Called with the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
-        self._nap_s = min(_LONGEST_NAP_S, recording.policy.save_buffer_ms / 1000)
+        self._nap_s = min(_LONGEST_NAP_S, recording.policy.wait_s())
         self._reader, self._backoff = ChunkReader(), Backoff()
         self._deadline: float | None = None
-        self._read_at = 0.0
+        self._read_at = self._took_s = 0.0
         self._napping_since: float | None = None
         self.line = 0
 
@@ -126,7 +126,7 @@ class DirectRecorder:
             policy = recording.policy
             if policy.save_on == "chunk":
                 since = self._napping_since or time.monotonic()
-                self._deadline = since + policy.save_buffer_ms / 1000
+                self._deadline = since + policy.wait_s(self._took_s)
 
     def _receive(self, item: Received) -> bool:
         recording, (value, size, line) = self._recording, item
@@ -145,7 +145,9 @@ class DirectRecorder:
         self._deadline = None
         recording = self._recording
         if self._database.server is not None:
+            began = time.monotonic()
             self._insist(recording.save)
+            self._took_s = time.monotonic() - began
             return
         message = recording.message
         batch = recording.take_batch(message)

@@ -21,6 +21,10 @@ _SAVES_NOW: dict[str, frozenset[str]] = {
 }
 
 
+_RESTS = 9
+"""A server that others use, too, takes longer for a save, and gets fewer of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class SavePolicy:
     """How much may be lost, and for how long.
@@ -30,9 +34,8 @@ class SavePolicy:
             ``turn`` at ``finish``, which loses the message in flight on a crash.
         save_buffer_size: With ``chunk``: bytes that may wait before they are saved.
         save_buffer_ms: With ``chunk``: how long they may wait.
-        busy_buffer_ms: With ``chunk``: how long they may wait where a server takes long to answer.
-            They wait nine times as long as the last save took, if that is more than
-            ``save_buffer_ms``.
+        busy_buffer_ms: With ``chunk``: how long they may wait where a server takes long to answer;
+            see ``wait_s``.
     """
 
     save_on: SaveOn = "chunk"
@@ -65,3 +68,14 @@ class SavePolicy:
         if self.save_on != "chunk":
             return float("inf")
         return self.save_buffer_size if self.save_buffer_ms else 0
+
+    def wait_s(self, took_s: float = 0.0) -> float:
+        """Return how many seconds chunks may wait.
+
+        They wait nine times as long as the last save took, where that is more than
+        ``save_buffer_ms``, up to ``busy_buffer_ms``.
+
+        Args:
+            took_s: How long the last save to a server took.
+        """
+        return max(self.save_buffer_ms, min(_RESTS * took_s * 1_000, self.busy_buffer_ms)) / 1_000

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _EARLY_S = 0.001
 """A chunk that comes so shortly before a save is due starts it."""
-_RESTS = 9
-"""Chunks wait for a timer so many times as long as the last save took, within the policy: a server
-that others use, too, takes longer, and gets fewer saves."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,10 +75,7 @@ class Saver:
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self.is_late = False
-        self._buffer_s, self._took_s = None, 0.0
-        self._busy_s = recording.policy.busy_buffer_ms / 1000
-        if recording.policy.save_on == "chunk":
-            self._buffer_s = recording.policy.save_buffer_ms / 1000
+        self._took_s = 0.0
 
     # -- calls in turn
 
@@ -388,14 +382,15 @@ class Saver:
 
     def _plan(self) -> None:
         """Have the thread, or a timer, save what waits, within the time of the policy."""
-        if self._buffer_s is None:
+        policy = self._recording.policy
+        if policy.save_on != "chunk":
             return
         if not self.backoff.tries:
             self.is_late = True  # Before, as the thread may be quick.
-            if self._store.begin_later(self._take_late, self._buffer_s):
+            if self._store.begin_later(self._take_late, policy.wait_s()):
                 return
             self.is_late = False
-        self._start_timer(max(self._buffer_s, min(_RESTS * self._took_s, self._busy_s)))
+        self._start_timer(policy.wait_s(self._took_s))
 
     def _start_timer(self, after_s: float) -> None:
         self._due = time.monotonic() + after_s - _EARLY_S
