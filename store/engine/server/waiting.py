@@ -12,21 +12,20 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context, copy_context
+from functools import partial
 from types import new_class
-from typing import Any
+from typing import Any, TypeVarTuple
 
 from store.engine.server.addresses import AddressLoop
 
 _AT_ONCE = 65_536
 """Bytes that are read at once; the allocator asks the system for more than twice as many."""
-_WAITS = 32
-"""Answers after which the loop runs what has been left to it: it holds on to them till then.
-
-So it does after ``_AT_ONCE`` bytes of them: as rows they take many times as much.
-"""
 _QUIET_S = 1.0
 """After that long without a byte the loop runs, which limits the time."""
+_Given = TypeVarTuple("_Given")
 
 
 class AnswerLoop(AddressLoop):
@@ -39,7 +38,7 @@ class AnswerLoop(AddressLoop):
         self._protocol: Any = None
         self._transport: Any = None
         self._socket = -1
-        self._left = self._held = 0
+        self._called: list[tuple[asyncio.Handle, Callable[[], object]]] | None = None
 
     def connection_class(self, base: type[Any]) -> type[Any]:
         """Return a class for the connection whose answers are waited for.
@@ -75,17 +74,31 @@ class AnswerLoop(AddressLoop):
                 self.run_forever()
             if end is not None:
                 end.cancel()
-        self._left += 1
-        if self._left >= _WAITS or self._held > _AT_ONCE:
-            self._left = self._held = 0
-            self.call_soon(self.stop)
-            self.run_forever()
+
+    def call_soon(
+        self, callback: Callable[[*_Given], object], *args: *_Given, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Call a function in the next round, or right after what came where ``wait`` took it.
+
+        The driver calls something for each answer, which holds on to the answer until then.
+
+        Args:
+            callback: The function.
+            args: What it is called with.
+            context: Where it is called; by default in a copy of the present one.
+        """
+        called = self._called
+        if called is None:
+            return super().call_soon(callback, *args, context=context)
+        context = context or copy_context()
+        handle = asyncio.Handle(callback, args, self, context)
+        called.append((handle, partial(context.run, callback, *args)))
+        return handle
 
     @property
     def may_be_left(self) -> bool:
         """Whether another loop may wait for the next answer, by ``take_what_came``."""
-        return (self._protocol is not None and self._left < _WAITS and self._held <= _AT_ONCE
-                and not self._transport.is_closing())
+        return self._protocol is not None and not self._transport.is_closing()
 
     @property
     def has_sent(self) -> bool:
@@ -111,7 +124,6 @@ class AnswerLoop(AddressLoop):
             return False
         if came:
             self._take(came, answer)
-            self._left += answer.done()
         return bool(came)
 
     def _take(self, came: bytes, answer: asyncio.Future[Any]) -> None:
@@ -121,13 +133,19 @@ class AnswerLoop(AddressLoop):
             came: The bytes.
             answer: What is waited for.
         """
-        self._held += len(came)
+        called: list[tuple[asyncio.Handle, Callable[[], object]]] = []
+        self._called = called
         try:
             self._protocol.data_received(came)
         except Exception as error:
             self._transport.abort()
             if not answer.done():
                 answer.set_exception(ConnectionAbortedError(f"the answer is not readable: {error}"))
+        finally:
+            self._called = None
+        for handle, call in called:
+            if not handle.cancelled():
+                call()
 
     def _received(self) -> bytes:
         """Return the next bytes; none where the loop has to run."""
