@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from store.activity.states import (
     ALIVE,
@@ -279,7 +280,7 @@ def judged(known: Known, end: Unsettled, now: int) -> Activity:
         turn = _without_a_process(known, turn, now, moved_at)
     recent = _age(moved_at, now) < RUNNING_FOR_MS and end.tool_state != "prompt"
     busy = turn.state in OPEN_STATES and (alive is True or recent)
-    return turn._replace(busy=busy)
+    return turn if busy == turn.busy else turn._replace(busy=busy)
 
 
 def _age(at: int, now: int) -> int:
@@ -456,7 +457,27 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
     """
     if not session_ids:
         return {}
-    ids, given = array_of(session_ids), db.sql.texts("$1", "ids")
+    read = db.connection.execute(
+        db.composed("unsettled", partial(_unsettled_sql, db)), {"1": array_of(session_ids)},
+    ).fetchall()
+    waiting = {key for what, key, *_ in read if what == "queued"}
+    ends, calls = (
+        {key: Unsettled(state, text(kind) or "", number(at), key in waiting)
+         for what, key, kind, at, state in read if what == wanted and state is not None}
+        for wanted in ("end", "call"))
+    # A prompt may have been sent while a call runs, or after one that never ended.
+    over = {
+        key: end for key, end in ends.items()
+        if end.tool_state in ("failed", "stopped")
+        or (end.tool_state == "prompt" and key in calls
+            and end.touched_at - calls[key].touched_at > RUNNING_FOR_MS)
+    }  # fmt: skip
+    return {key: Unsettled(queued=True) for key in waiting} | ends | calls | over
+
+
+def _unsettled_sql(db: Database) -> str:
+    """Return the statement for the ends of the sessions ``$1``, a JSON array of ids."""
+    given = db.sql.texts("$1", "ids")
     newest = (
         "(SELECT n.id FROM chat_messages n WHERE n.session_id = ids.value AND {condition}"
         " ORDER BY n.created_at DESC, n.id DESC LIMIT 1)"
@@ -489,18 +510,4 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         f"{db.sql.found('chat_messages', 'm', f'm.id = {shown}' + of_session('m', 'ids.value'))}"
         f"{db.sql.found('chat_parts', 'p', last_part)}"
     )
-    read = db.connection.execute(
-        f"{call} UNION ALL {queued} UNION ALL {last}", {"1": ids}).fetchall()
-    waiting = {key for what, key, *_ in read if what == "queued"}
-    ends, calls = (
-        {key: Unsettled(state, text(kind) or "", number(at), key in waiting)
-         for what, key, kind, at, state in read if what == wanted and state is not None}
-        for wanted in ("end", "call"))
-    # A prompt may have been sent while a call runs, or after one that never ended.
-    over = {
-        key: end for key, end in ends.items()
-        if end.tool_state in ("failed", "stopped")
-        or (end.tool_state == "prompt" and key in calls
-            and end.touched_at - calls[key].touched_at > RUNNING_FOR_MS)
-    }  # fmt: skip
-    return {key: Unsettled(queued=True) for key in waiting} | ends | calls | over
+    return f"{call} UNION ALL {queued} UNION ALL {last}"

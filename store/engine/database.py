@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
 from store.engine import schema
@@ -29,7 +29,7 @@ from store.engine.form import Form, detect_form
 from store.engine.transactions import explained, is_beside_others, is_full, roll_back
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.paths import real_path, resolved
-from store.system.records import record
+from store.system.records import field, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Database:
         written_as: Signature of a file that is open for writing.
         wal: Path of its ``-wal``; empty unless it is open for writing.
         server: The URL of a store on a server; None for a file.
+        statements: Long statements by their keys, see ``composed``.
     """
 
     place: str
@@ -79,6 +80,7 @@ class Database:
     written_as: Signature = ()
     wal: str = ""
     server: ServerUrl | None = None
+    statements: dict[Hashable, str] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -91,6 +93,11 @@ class Database:
     def sql(self) -> Dialect:
         """The words of its engine."""
         return self.form.sql
+
+    @property
+    def has_types(self) -> bool:
+        """Whether values have the types of our tables: a server takes no others for them."""
+        return self.server is not None and self.form.name == "own"
 
     @property
     def name(self) -> str:
@@ -125,6 +132,18 @@ class Database:
         if self.server is None:
             raise Refused(f"{self.place} is a file: this is for a store on a server")
         return self.connection  # type: ignore[return-value]
+
+    def composed(self, key: Hashable, compose: Callable[[], str]) -> str:
+        """Return a long statement, which is put together once for a store.
+
+        Args:
+            key: Tells it from others; there are few.
+            compose: Puts it together.
+        """
+        found = self.statements.get(key)
+        if found is None:
+            found = self.statements[key] = compose()
+        return found
 
     def moved(self) -> bool:
         """Return whether the file must be opened again to see its current content.

@@ -53,14 +53,9 @@ def message_columns(db: Database, table: str = "m") -> str:
     )
 
 
-def _has_types(db: Database) -> bool:
-    """Return whether values have the types of our tables: a server takes no others for them."""
-    return db.server is not None and db.form.name == "own"
-
-
-def message_maker(db: Database) -> Callable[[tuple[Column, ...]], MessageRow]:
-    """Return what makes a ``MessageRow`` from a row of ``message_columns``."""
-    return (lambda row: MessageRow(*row)) if _has_types(db) else message_row  # type: ignore[arg-type]
+def message_maker(db: Database) -> Callable[..., MessageRow]:
+    """Return what makes a ``MessageRow`` of the values of ``message_columns``."""
+    return MessageRow if db.has_types else lambda *row: message_row(row)
 
 
 def message_row(row: tuple[Column, ...]) -> MessageRow:
@@ -84,9 +79,9 @@ PART_COLUMNS = (
 """The select list that ``part_row`` reads."""
 
 
-def part_maker(db: Database) -> Callable[[tuple[Column, ...]], PartRow]:
-    """Return what makes a ``PartRow`` from a row of ``PART_COLUMNS``."""
-    return (lambda row: PartRow(*row)) if _has_types(db) else part_row  # type: ignore[arg-type]
+def part_maker(db: Database) -> Callable[..., PartRow]:
+    """Return what makes a ``PartRow`` of the values of ``PART_COLUMNS``."""
+    return PartRow if db.has_types else lambda *row: part_row(row)
 
 
 def part_row(row: tuple[Column, ...]) -> PartRow:

@@ -50,9 +50,14 @@ def _column(sql: str, read: Callable[[Column], Any]) -> Any:
     return field(metadata={"sql": sql, "read": read})
 
 
-def _metadata(read: Callable[[dict[str, Any]], Any]) -> Any:
-    """Declare a field that is in the decoded ``metadata_json``."""
-    return field(metadata={"read": read})
+def _metadata(read: Callable[[dict[str, Any]], Any], *keys: str) -> Any:
+    """Declare a field that is in the decoded ``metadata_json``.
+
+    Args:
+        read: Makes the field of it.
+        keys: Where it looks; without them it is not called, and the field is as of nothing.
+    """
+    return field(metadata={"read": read, "keys": frozenset(keys)})
 
 
 def _required(value: Column) -> str:
@@ -76,19 +81,20 @@ def _model_id(value: Column) -> str | None:
 class ListRow:
     """What the list draws of one session; each field declares where it is read from.
 
-    A new field is one line above ``turns``; from there on, fields are set after the reading.
+    A new field is one line: with the columns, with the metadata, or below these two where it is
+    set after the reading.
 
     Attributes:
         title: The user's title, else the stored one, else None.
-        owner: Whose session it is in a shared store, or None.
         model: The model id, or None.
+        messages: Stored messages, hidden ones too.
         lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
         activity: As stored, or None; ``activities.rows`` judges it.
         activity_from: ``stored`` or ``guessed``.
         said: The whole activity as stored, with the process that runs it.
-        messages: Stored messages, hidden ones too.
         outline: Whether its file is listed and not read yet: counts are unknown.
         prompts_only: Whether only its prompts are known, from an agent's log of typed lines.
+        owner: Whose session it is in a shared store, or None.
         turns: Visible messages of the user; None until they are counted.
         active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
         live: What a running watcher has seen of it.
@@ -100,43 +106,48 @@ class ListRow:
     id: str = _column("s.id", _required)
     title: str | None = _column("{title}", _text)
     agent: str = _column("s.agent", _required)
-    source: str | None = _metadata(lambda found: _text(_part(found, "source").get("kind")))
     model: str | None = _column("s.model_json", _model_id)
     workspace: str | None = _column("s.workspace_root", text)
-    branch: str | None = _metadata(lambda found: _text(found.get("git_branch")))
     parent_id: str | None = _column("s.parent_id", text)
-    lineage: str | None = _metadata(lambda found: _text(_part(found, "lineage").get("kind")))
     tokens: int = _column("s.total_tokens", number)
     cost: float = _column("s.cost_usd", amount)
     created_at: int = _column("s.created_at", number)
     updated_at: int = _column("s.updated_at", number)
     archived_at: int | None = _column("s.archived_at", number_or_none)
-    star: bool = _metadata(is_starred)
-    tags: tuple[str, ...] = _metadata(lambda found: tag_names(_part(found, "user")))
-    activity: str | None = _metadata(lambda found: _text(_part(found, "activity").get("state")))
-    activity_from: str | None = _metadata(lambda found: _text(_part(found, "activity").get("from")))
-    said: Mapping[str, Any] | None = _metadata(
-        lambda found: activity if _text((activity := _part(found, "activity")).get("state"))
-        else None)
     messages: int = _column(_MESSAGES, number)
-    outline: bool = _metadata(is_outline)
+
+    source: str | None = _metadata(lambda told: _text(_part(told, "source").get("kind")), "source")
+    branch: str | None = _metadata(lambda told: _text(told.get("git_branch")), "git_branch")
+    lineage: str | None = _metadata(
+        lambda told: _text(_part(told, "lineage").get("kind")), "lineage")
+    star: bool = _metadata(is_starred, "user", "backscroll")
+    tags: tuple[str, ...] = _metadata(lambda told: tag_names(_part(told, "user")), "user")
+    activity: str | None = _metadata(
+        lambda told: _text(_part(told, "activity").get("state")), "activity")
+    activity_from: str | None = _metadata(
+        lambda told: _text(_part(told, "activity").get("from")), "activity")
+    said: Mapping[str, Any] | None = _metadata(
+        lambda told: activity if _text((activity := _part(told, "activity")).get("state"))
+        else None, "activity")
+    outline: bool = _metadata(is_outline, "source")
     prompts_only: bool = _metadata(
-        lambda found: _part(found, "backscroll").get("prompts_only") is True)
-    owner: str | None = field(
-        default=None, metadata={"read": lambda found: _text(found.get("owner"))})
+        lambda told: _part(told, "backscroll").get("prompts_only") is True, "backscroll")
+    owner: str | None = field(default=None, metadata={
+        "read": lambda told: _text(told.get("owner")), "keys": frozenset({"owner"})})
+
     turns: int | None = None
     active_at: int = 0
     live: Mapping[str, Any] | None = None
     own_cost: tuple[float, bool] | None = None
 
 
-_READ = [each.metadata for each in fields(ListRow).values() if each.metadata]
-_COLUMNS = [each["sql"] for each in _READ if "sql" in each]
-# Of each field, where its value is among the decoded metadata (0) and the columns, and how it
-# is read.
-_READERS: list[tuple[int, Callable[[Any], Any]]] = [
-    (1 + _COLUMNS.index(each["sql"]) if "sql" in each else 0, each["read"]) for each in _READ
-]
+_FIELDS = [each.metadata for each in fields(ListRow).values() if each.metadata]
+_COLUMNS = [(each["sql"], each["read"]) for each in _FIELDS if "sql" in each]
+_FACTS = [(each["keys"], each["read"], each["read"]({})) for each in _FIELDS if "keys" in each]
+_KEYS = frozenset[str]().union(*[keys for keys, _, _ in _FACTS])
+_NO_FACTS = [nothing for _, _, nothing in _FACTS]
+_MADE = [(at, read) for at, (_, read) in enumerate(_COLUMNS) if read in (_text, _model_id)]
+"""Columns whose fields are made of them, and are not the same in another type."""
 
 
 def has_sessions(db: Database) -> bool:
@@ -161,27 +172,51 @@ def rows_of(
         counted: Whether their messages are counted, which takes longer the more there are;
             else the rows say 0.
     """
-    marks, place = ",".join("?" * len(rowids)), db.sql.rowid("s")
-    names = ", ".join(["s.metadata_json", *_COLUMNS])
-    if not counted:
-        names = names.replace(_MESSAGES, "0")
     rows = db.connection.execute(
-        f"SELECT {names.format(title=db.form.title('s'), rowid=place)} FROM chat_sessions s"
-        f" WHERE {place} IN ({marks})",
-        list(rowids),
+        db.composed(("list rows", counted), lambda: _rows_sql(db, counted)),
+        {"1": array_of(rowids)},
     ).fetchall()
-    found = [_list_row(row) for row in rows]
+    has_types = db.has_types
+    found = [_list_row(row, has_types=has_types) for row in rows]
     live = live_activities(db, [row.id for row in found])
-    for row in found:
-        row.live = live.get(row.id)
+    if live:
+        for row in found:
+            row.live = live.get(row.id)
     return {row.rowid: row for row in found}
 
 
-def _list_row(row: tuple[Column, ...]) -> ListRow:
+def _rows_sql(db: Database, counted: bool) -> str:
+    place, title = db.sql.rowid("s"), db.form.title("s")
+    columns = [
+        "0" if sql == _MESSAGES and not counted else sql.format(title=title, rowid=place)
+        for sql, _ in _COLUMNS
+    ]
+    return (f"SELECT s.metadata_json, {', '.join(columns)} FROM {db.sql.numbers('$1', 'j')}"
+            f" JOIN chat_sessions s ON {place} = j.value")
+
+
+def _list_row(row: Sequence[Any], *, has_types: bool) -> ListRow:
+    """Return a row of the list.
+
+    Args:
+        row: The metadata and the columns.
+        has_types: Whether the columns have the types of our tables.
+    """
     metadata = decoded(text(row[0]))
-    read_from = (metadata, *row[1:])
-    found = ListRow(*[read(read_from[at]) for at, read in _READERS])
-    found.title = _text(_part(metadata, "user").get("title")) or found.title
+    columns = list(row[1:])
+    if has_types:
+        for at, read in _MADE:
+            columns[at] = read(columns[at])
+    else:
+        columns = [read(value) for (_, read), value in zip(_COLUMNS, columns, strict=True)]
+    facts, told = _NO_FACTS, _KEYS.intersection(metadata)
+    if told:
+        facts = [
+            nothing if keys.isdisjoint(told) else read(metadata) for keys, read, nothing in _FACTS
+        ]
+    found = ListRow(*columns, *facts)
+    if "user" in told:
+        found.title = _text(_part(metadata, "user").get("title")) or found.title
     found.lineage = (found.lineage or "unknown") if found.parent_id else None
     return found
 

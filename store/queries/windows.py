@@ -126,8 +126,12 @@ class _Side(NamedTuple):
         return "<" if self.order == "DESC" else ">="
 
 
-_Line = tuple[tuple[Any, ...], tuple[Any, ...] | None]
-"""The columns of a message and of one of its parts; None for a message without parts."""
+_Line = Sequence[Any]
+"""The columns of a message and of one of its parts, which are None where it has no parts."""
+_MESSAGE, _FACTS, _PART = slice(0, 7), slice(7, 11), slice(11, 21)
+"""Of a line: the columns of a ``MessageRow``, what else an ``Outline`` tells, and a ``PartRow``."""
+_ID, _SIDE = 0, 21
+_NO_PART = (None,) * 10
 
 
 def _windows(
@@ -152,20 +156,25 @@ def _window(db: Database, side: _Side, lines: list[_Line], *, from_an_end: bool)
     """Return the window of some lines, one more than wanted where there are as many."""
     whole, backwards = len(lines) <= side.wanted, side.order == "DESC"
     lines = lines[: side.wanted]
+    if backwards:
+        lines.reverse()
     window, make = Window(), outline_maker(db)
     make_message, make_part = message_maker(db), part_maker(db)
-    told: tuple[Any, ...] | None = None
-    for message, part in reversed(lines) if backwards else lines:
-        if message is not told:
-            told, about = message, (message[0], message[2], message[5], message[4], *message[7:])
-            window.messages.append(make_message(message[:7]))
-        if part is None:
+    told: str | None = None
+    about: tuple[Any, ...] = ()
+    for line in lines:
+        if line[_ID] != told or told is None:
+            told, _, role, _, hidden_at, created_at, _ = message = line[_MESSAGE]
+            window.messages.append(make_message(*message))
+            about = (told, role, created_at, hidden_at, *line[_FACTS])
+        part = line[_PART]
+        if part[0] is None:
             window.outlines.append(make((*about, None, None, 0, None)))
             continue
-        row = make_part(part)
+        row = make_part(*part)
         window.parts.append(row)
         window.outlines.append(
-            make((*about, row.index, row.type, len(row.data_json), row.tool_state)))
+            make(about + (row.index, row.type, len(row.data_json), row.tool_state)))
     window.at_start = whole if backwards else from_an_end
     window.at_end = from_an_end if backwards else whole
     return window
@@ -203,7 +212,7 @@ def _lines_of_file(
                 f' ORDER BY p."index" {side.order} LIMIT $2',
                 {"1": message[0], "2": side.wanted + 1 - len(lines)},
             ).fetchall()
-            lines += [(message, part) for part in parts] or [(message, None)]
+            lines += [(*message, *part) for part in parts or (_NO_PART,)]
             if len(lines) > side.wanted:
                 break
         found.append(lines)
@@ -217,22 +226,11 @@ def _lines_on_server(
     values = {"1": session_id}
     if message_id is not None:
         values["2"] = message_id
-    sql = db.remote.composed((*sides, message_id is not None), lambda: " UNION ALL ".join(
+    sql = db.composed(("window", *sides, message_id is not None), lambda: " UNION ALL ".join(
         _side_on_server(db, number, side, is_beyond=message_id is not None)
         for number, side in enumerate(sides)))
-    rows = db.connection.execute(sql, values).fetchall()
-    found: list[list[_Line]] = [[] for _ in sides]
-    message: tuple[Any, ...] = ()
-    for row in rows:
-        # No message is on two sides.
-        if not message or message[0] != row[1]:
-            message = row[1:_OF_MESSAGE]
-        found[row[0]].append((message, None if row[_OF_MESSAGE] is None else row[_OF_MESSAGE:]))
-    return found
-
-
-_OF_MESSAGE = 12
-"""Columns of a message on a server: before them is the number of the side."""
+    lines: Sequence[_Line] = db.remote.execute(sql, values).records
+    return [[line for line in lines if line[_SIDE] == number] for number in range(len(sides))]
 
 
 def _side_on_server(db: Database, number: int, side: _Side, *, is_beyond: bool) -> str:
@@ -240,7 +238,7 @@ def _side_on_server(db: Database, number: int, side: _Side, *, is_beyond: bool) 
 
     Args:
         db: The store.
-        number: Of the side, its first column.
+        number: Of the side, its last column.
         side: What is read.
         is_beyond: Whether it is read from the message ``$2``, and not from an end.
     """
@@ -250,7 +248,7 @@ def _side_on_server(db: Database, number: int, side: _Side, *, is_beyond: bool) 
         " FROM chat_messages a WHERE a.id = $2 AND a.session_id = $1)"
     ) if is_beyond else ""
     return (
-        f"(SELECT {number}, m.*, {PART_COLUMNS} FROM (SELECT {_columns(db)} FROM chat_messages m"
+        f"(SELECT m.*, {PART_COLUMNS}, {number} FROM (SELECT {_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order}"
         f" LIMIT {limit}) m LEFT JOIN LATERAL (SELECT q.* FROM chat_parts q"
         f" WHERE q.message_id = m.id{db.form.of_session('q', 'm.session_id')}"

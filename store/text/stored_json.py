@@ -57,15 +57,21 @@ def array_of(values: Iterable[str | int]) -> str:
     return json.dumps(given)
 
 
+_loaded: ModuleType | None = None
+
+
 def _orjson() -> ModuleType | None:
     """Return the faster library where it is loaded, as by all that reads more than a page.
 
     Its import takes 8 ms, more than all else that the first page of a list needs.
     """
-    if "orjson" not in sys.modules:
-        return None
+    global _loaded
+    found = sys.modules.get("orjson")
+    if found is None or found is _loaded:
+        return found
     import orjson  # Waits where another thread is still importing it.
 
+    _loaded = orjson
     return orjson
 
 
@@ -75,6 +81,8 @@ def refuse_deep(text: str | bytes, value: Any) -> None:
     Raises:
         DamagedJson: It is.
     """
+    if len(text) <= MOST_LEVELS:
+        return
     if isinstance(text, bytes):
         openings = text.count(b"[") + text.count(b"{")
     else:

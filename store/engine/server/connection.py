@@ -12,7 +12,7 @@ import contextlib
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -76,45 +76,54 @@ T = TypeVar("T")
 
 
 class ServerCursor:
-    """Fulfils ``store.engine.connection.Cursor``: rows that are fetched."""
+    """Fulfils ``store.engine.connection.Cursor``: rows that are fetched.
 
-    __slots__ = ("_at", "_rows", "description", "rowcount")
+    Attributes:
+        records: The rows as the driver gives them, for who reads them by place: they have parts
+            and lengths as tuples have, but are no tuples, and so not equal to one.
+        rowcount: How many rows a change wrote.
+        description: The names of the columns.
+    """
+
+    __slots__ = ("_at", "_row", "description", "records", "rowcount")
 
     def __init__(
-        self, rows: list[tuple[Any, ...]], rowcount: int = -1,
+        self, records: Sequence[Sequence[Any]], rowcount: int = -1,
         description: Sequence[tuple[str]] | None = None,
+        row: Callable[[Iterable[Any]], tuple[Any, ...]] = tuple,
     ) -> None:
         """Take what a statement found.
 
         Args:
-            rows: The rows.
+            records: The rows as the driver gives them.
             rowcount: How many rows a change wrote.
             description: The names of the columns.
+            row: Makes a row of one of the driver's.
         """
-        self._rows, self._at = rows, 0
+        self.records, self._row, self._at = records, row, 0
         self.rowcount, self.description = rowcount, description
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
-        if self._at >= len(self._rows):
+        if self._at >= len(self.records):
             return None
         self._at += 1
-        return self._rows[self._at - 1]
+        return self._row(self.records[self._at - 1])
 
     def fetchmany(self, size: int, /) -> list[Any]:
         """Return some of the rows that are left."""
-        rows = self._rows[self._at : self._at + size]
+        rows = list(map(self._row, self.records[self._at : self._at + size]))
         self._at += len(rows)
         return rows
 
     def close(self) -> None:
         """Leave the rows that are left."""
-        self._at = len(self._rows)
+        self._at = len(self.records)
 
     def fetchall(self) -> list[Any]:
         """Return the rows that are left."""
-        rows = self._rows[self._at :] if self._at else self._rows
-        self._at = len(self._rows)
+        rows = list(map(self._row, self.records[self._at :] if self._at else self.records))
+        self._at = len(self.records)
         return rows
 
     def __iter__(self) -> Iterator[Any]:
@@ -204,7 +213,6 @@ class ServerConnection:
         self._was_broken_off = False
         self._is_beside_others = False
         self._statements: OrderedDict[str, _Statement] = OrderedDict()
-        self._composed: dict[Hashable, str] = {}
         login = login_of(url)
         try:
             import_module("asyncpg")
@@ -283,10 +291,6 @@ class ServerConnection:
             partial(self._cursor, statement), self._failure, ANSWER_S)
 
     def _cursor(self, statement: _Statement, records: list[Any]) -> ServerCursor:
-        # Rows of the driver have names too, but are no tuples: they are not equal to one.
-        rows = list(map(tuple, records))
-        if self.text_factory is not str:
-            rows = [tuple(map(self._exact, row)) for row in rows]
         written = -1
         if not statement.only_reads:
             try:
@@ -298,19 +302,9 @@ class ServerConnection:
                 statement.only_reads = True
             else:
                 self.total_changes += written
-        return ServerCursor(rows, written, statement.columns)
-
-    def composed(self, key: Hashable, compose: Callable[[], str]) -> str:
-        """Return a long statement that is put together once for a connection.
-
-        Args:
-            key: Tells it from others; there are few.
-            compose: Puts it together.
-        """
-        found = self._composed.get(key)
-        if found is None:
-            found = self._composed[key] = compose()
-        return found
+        made = self.text_factory
+        row = tuple if made is str else partial(_exact, made)
+        return ServerCursor(records, written, statement.columns, row)
 
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> ServerCursor:
         """Run a statement with each of several sets of values, all or none."""
@@ -473,11 +467,6 @@ class ServerConnection:
             raise self._failure(error) from None
         return found
 
-    def _exact(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text_factory(value.encode())
-        return self.text_factory(value) if isinstance(value, bytes) else value
-
     def _answer(
         self, question: Coroutine[Any, Any, T], *, as_task: bool = False, patient: bool = False
     ) -> T:
@@ -618,6 +607,15 @@ async def is_pooled(driver: Any) -> bool:
     one up; nothing kept in a connection, such as LISTEN or a prepared statement, lasts there.
     """
     return bool(await driver.fetchval("SELECT pg_backend_pid()") != driver.get_server_pid())
+
+
+def _exact(made: Callable[[bytes], Any], record: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a row whose texts are what a ``text_factory`` makes of their bytes."""
+    return tuple([
+        made(value.encode()) if isinstance(value, str)
+        else made(value) if isinstance(value, bytes) else value
+        for value in record
+    ])
 
 
 def _as_bool(value: object) -> bytes:
