@@ -136,7 +136,9 @@ def _collect(columns: Iterable[tuple[array[int], Iterable[Any]]], query: ListQue
     places.by_day = GROUPS[query.group].heading == "day"
     for numbers, values in columns:
         keys.rowids += numbers
-        if places.by_day:
+        if isinstance(values, array):
+            values = [value // _QUARTER_HOUR for value in values]
+        elif places.by_day:
             values = [number(value) // _QUARTER_HOUR for value in values]
         keys.groups.extend(map(places.__getitem__, values))
     keys.group_names = list(places.names)
