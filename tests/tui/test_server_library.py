@@ -109,6 +109,12 @@ async def test_a_server_that_is_gone_is_shown_on_a_narrow_screen(width: int) -> 
             store="postgresql://ada@db.example.org/team", sessions=50, running=1, waiting=2,
             trouble=trouble)
         assert trouble in bar.render_line(0).text
+        long = "postgresql://ada@/team?host=/var/run/postgresql&port=5433&target_session_attrs=any"
+        bar.summary = Summary(
+            store=long, sessions=50, read_only=True, freshness="changed 2 s ago")
+        said = bar.render_line(0).text
+        assert "…  read only  50 sessions" in said and "changed 2 s ago" in said
+        assert f" backscroll  {long[:24]}" in said
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,15 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.kit.masked import is_view_masked
 from tui.kit.paint import paint_of, strip_of
+from tui.kit.text import cells, fit
 from tui.live.summary import Summary
 from tui.main.outline import store_runs
 
 WITHIN = "(24 h)"
 """Of which time waiting sessions are counted, where there is room to say it; what runs is
 known of all."""
+LEAST = 24
+"""Cells of a name, such as a URL, that is cut for what follows it."""
 
 
 class TopLine(Widget):
@@ -27,8 +30,7 @@ class TopLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        left = store_runs(
-            self.summary.store, read_only=self.summary.read_only, masked=is_view_masked())
+        left = self._begun(self.summary.store)
         counts: list[Run] = [(f"  {words}", "muted") for words in self._counts()]
         right = self._right()
         if width_of([*left, *counts[:1], *right]) >= self.size.width:
@@ -36,12 +38,19 @@ class TopLine(Widget):
         while len(right) > 1 and width_of(right) > self.size.width:
             # That what is shown may be old is the last to go.
             right.pop(0 if self.summary.trouble else -1)
+        room = self.size.width - width_of([*left, *counts[:1], *right]) - 2
+        if room < 0:
+            name = self.summary.store
+            left = self._begun(fit(name, min(cells(name), max(LEAST, cells(name) + room))))
         for piece in counts:
             # Without this count a later one could be taken for it.
             if width_of([*left, piece, *right]) >= self.size.width:
                 break
             left.append(piece)
         return strip_of(Line(left, right), self.size.width, paint_of(self.app), ground="raised")
+
+    def _begun(self, name: str) -> list[Run]:
+        return store_runs(name, read_only=self.summary.read_only, masked=is_view_masked())
 
     def _counts(self) -> list[str]:
         summary, counts = self.summary, []
