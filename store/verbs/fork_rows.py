@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
 from store.engine.database import Database
 from store.engine.dialect import SQLITE
+from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.side_tables import ATTACHMENT_COLUMNS
+from store.errors import Refused
 from store.verbs.log import Kept, kept_table, log_of
 
 
@@ -92,8 +95,11 @@ def take_back(db: Database, seq: int, session_id: str, kept: Kept = "undone") ->
                 f" SELECT $1, {_listed(names)} FROM main.{table} WHERE {column} = $2",
                 {"1": seq, "2": session_id})
             continue
+        values = ", ".join(
+            f'"{name}"' if name in REQUIRED_COLUMNS[table] else f'CAST("{name}" AS text)'
+            for name in names)
         found = db.connection.execute(
-            f"SELECT {_listed(names)} FROM {table} WHERE {column} = $1", {"1": session_id})
+            f"SELECT {values} FROM {table} WHERE {column} = $1", {"1": session_id})
         log_of(db).executemany(
             f"INSERT INTO {rows}(verb_seq, {_listed(names)})"
             f" VALUES (?{', ?' * len(names)})", [(seq, *row) for row in found.fetchall()])
@@ -135,21 +141,55 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
         db: The store.
         seq: The entry of the verb log that they belong to.
         kept: Why they were kept.
+
+    Raises:
+        Refused: A column of another program does not take what it held then.
     """
     found, log = kept_sessions(db, seq, kept), log_of(db)
     for table in kept_tables(db):
         rows = kept_table(db, table, kept)
         columns = columns_of(db, table)
         names, chosen = _listed(columns), f"FROM {rows} WHERE verb_seq = $1"
-        if log is db.connection:
-            db.connection.execute(
-                f"INSERT INTO main.{table}({names}) SELECT {names} {chosen}", {"1": seq})
-        else:
-            db.connection.executemany(
-                f"INSERT INTO {table}({names}) VALUES ({', '.join('?' * len(columns))})",
-                log.execute(f"SELECT {names} {chosen}", {"1": seq}).fetchall())
+        try:
+            if log is db.connection:
+                values = ", ".join(_as_now(db, table, columns, f"{kept}_{table}"))
+                db.connection.execute(
+                    f"INSERT INTO main.{table}({names}) SELECT {values} {chosen}", {"1": seq})
+            else:
+                values = ", ".join(_as_now(db, table, columns))
+                db.connection.executemany(
+                    f"INSERT INTO {table}({names}) VALUES ({values})",
+                    log.execute(f"SELECT {names} {chosen}", {"1": seq}).fetchall())
+        except sqlite3.DataError as error:
+            raise Refused(
+                f"a column of {table} has another type now, which does not take what is brought"
+                f" back: {error}") from error
         log.execute(f"DELETE {chosen}", {"1": seq})
     return found
+
+
+def _as_now(
+    db: Database, table: str, columns: Sequence[str], kept: str | None = None
+) -> list[str]:
+    """Return SQL of the values that are brought back, in the types that the columns have now.
+
+    Args:
+        db: The store.
+        table: The table that they go to.
+        columns: Its columns.
+        kept: The table that they come from; None where they are given as parameters.
+    """
+    if db.server is None:
+        return [f'"{name}"' for name in columns]
+    from store.engine.server.schema import columns_now
+
+    now = columns_now(db.remote, table)
+    if kept is None:
+        return ["?" if name in REQUIRED_COLUMNS[table] or name not in now
+                else f"CAST(CAST(? AS text) AS {now[name]})" for name in columns]
+    then = columns_now(db.remote, kept)
+    return [f'"{name}"' if then.get(name) == now[name] else f'CAST("{name}" AS {now[name]})'
+            for name in columns]
 
 
 def _listed(names: Sequence[str]) -> str:

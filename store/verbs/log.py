@@ -111,13 +111,20 @@ def kept_table(db: Database, table: str, kept: Kept = "undone") -> str:
 
 
 def _add_missing(db: Database, table: str, kept: str) -> None:
-    """Add the columns that a table of a server got since its rows are kept."""
+    """Add the columns that a table of a server got since its rows are kept.
+
+    One whose type changed is kept as text, which each type can be read from.
+    """
     from store.engine.server.schema import columns_now
 
     there = columns_now(db.remote, kept)
     for column, kind in columns_now(db.remote, table).items():
+        name = quoted(column)
         if column not in there:
-            db.connection.execute(f"ALTER TABLE {kept} ADD COLUMN {quoted(column)} {kind}")
+            db.connection.execute(f"ALTER TABLE {kept} ADD COLUMN {name} {kind}")
+        elif there[column] not in (kind, "text"):
+            db.connection.execute(
+                f"ALTER TABLE {kept} ALTER COLUMN {name} TYPE text USING CAST({name} AS text)")
 
 
 def deleted_session(db: Database, name: str) -> list[str]:

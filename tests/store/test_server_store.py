@@ -54,7 +54,7 @@ from store.verbs.shelf import archive
 from store.verbs.undo import redo, undo
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
-from tests.store.engines import host_tables, new_server_store, opened_again
+from tests.store.engines import Form, ServerStores, host_tables, new_server_store, opened_again
 from tests.store.recording import feed, record, stored
 from tests.store.talks import Talk
 
@@ -828,6 +828,34 @@ def test_columns_come_and_go_behind_an_open_store(postgres: Cluster) -> None:
                 {"extra": "mine"}]
     for each in (db, other):
         each.close()
+
+
+@pytest.mark.parametrize("form", ["own", "contract"])
+def test_what_a_column_held_comes_back_in_the_type_that_it_has_now(
+    postgres: Cluster, server_stores: ServerStores, form: Form
+) -> None:
+    with server_stores.lent(form) as url, closing(open_target(url, write=True)) as first:
+        server, talk = Server(postgres, url.split("/")[3].split("?")[0]), Talk(first)
+        sessions_made = [talk.session(), talk.session()]
+        server.execute("ALTER TABLE chat_sessions ADD at timestamptz, ADD extra text")
+        with closing(open_target(url, write=True)) as db:
+            for session, extra in zip(sessions_made, ("7", "no number"), strict=True):
+                server.execute("UPDATE chat_sessions SET at = '2026-01-02 03:04:05.006+00',"
+                               " extra = $2 WHERE id = $1", session, extra)
+                in_transaction(db, delete, session, now=talk.now)
+            server.execute("ALTER TABLE chat_sessions ALTER extra TYPE integer USING 0")
+            with pytest.raises(Refused, match="chat_sessions has another type now"):
+                in_transaction(db, undo, now=talk.now)
+            server.execute("ALTER TABLE chat_sessions ALTER extra TYPE text")
+            in_transaction(db, undo, now=talk.now)
+            server.execute("UPDATE chat_sessions SET extra = 1")
+            server.execute(
+                "ALTER TABLE chat_sessions ALTER extra TYPE integer USING CAST(extra AS integer)")
+            in_transaction(db, undo, now=talk.now)
+        assert server.rows("SELECT extra, CAST(at AT TIME ZONE 'UTC' AS text) AS at"
+                           " FROM chat_sessions ORDER BY extra") == [
+            {"extra": number, "at": "2026-01-02 03:04:05.006"} for number in (1, 7)]
+        server.execute("ALTER TABLE chat_sessions DROP at, DROP extra")
 
 
 @pytest.mark.parametrize("most_locked", [200, 0])
