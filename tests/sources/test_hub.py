@@ -165,6 +165,9 @@ def test_orphans_and_odd_rows_cost_only_themselves(hub: Path) -> None:
     assert [m.role for m in draft.messages].count("system") == 2
     assert draft.messages[-1].metadata["backscroll"]["orphan"] is True
     assert grown.words(draft.messages[-1]) == "kept"
+    events = [part.data["data"] for message in draft.messages for part in message.parts
+              if part.type == "data-event"]  # fmt: skip
+    assert {"name": "unreadable part", "details": {"type": "text", "text": "{torn"}} in events
     assert draft.lineage is not None and draft.lineage.parent_source_id == COORDINATOR
     grown.check_records(draft)
 

@@ -22,11 +22,15 @@ def parts_of(message: StoredMessage) -> list[PartDraft]:
     """Return the parts of a message, each call once, where its first row stands."""
     calls: dict[str, list[StoredPart]] = {}
     for part in message.parts:
-        if part.type == "tool":
+        if part.type == "tool" and not _is_unreadable(part):
             calls.setdefault(call_id_of(part), []).append(part)
     found: list[PartDraft] = []
     for part in message.parts:
-        if part.type == "tool":
+        if _is_unreadable(part):
+            details = {"type": part.type, "text": part.data["unreadable"]}
+            event = {"name": "unreadable part", "details": details}
+            found.append(data_part("event", event, part))
+        elif part.type == "tool":
             versions = calls.pop(call_id_of(part), None)
             if versions is not None:
                 found.append(_tool_part(versions))
@@ -37,7 +41,13 @@ def parts_of(message: StoredMessage) -> list[PartDraft]:
 
 def steps_of(message: StoredMessage) -> list[StoredPart]:
     """Return the parts that mark the model's steps."""
-    return [part for part in message.parts if part.type == _SILENT]
+    return [
+        part for part in message.parts if part.type == _SILENT and not _is_unreadable(part)]
+
+
+def _is_unreadable(part: StoredPart) -> bool:
+    """Return whether the row holds no JSON object, so that nothing of it has a name."""
+    return part.data.keys() == {"unreadable"}
 
 
 def call_id_of(part: StoredPart) -> str:

@@ -55,7 +55,7 @@ class HubSource(DatabaseSource, ServerRows):
     kind = KIND
     label = "hub"
     tells = ("thoughts", "tokens", "cost", "files", "compactions", "subagents")
-    version = 3
+    version = 4
     places = "no usual place: name its SQLite file or PostgreSQL URL"
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
     keys = MappingProxyType({
