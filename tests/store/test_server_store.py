@@ -543,7 +543,9 @@ def test_an_answer_that_cannot_be_read_ends_the_connection() -> None:
         with pytest.raises(ConnectionAbortedError):
             answer.result()
         assert driver.transport.is_closing()
+        assert here.fileno() >= 0
         loop.run_until_complete(asyncio.sleep(0))  # It ends in the loop's next round.
+        assert here.fileno() < 0
 
 
 @pytest.mark.parametrize("begins", [True, False])

@@ -88,7 +88,8 @@ class AnswerLoop(AddressLoop):
             context: Where it is called; by default in a copy of the present one.
         """
         called = self._called
-        if called is None:
+        if called is None or self._transport.is_closing():
+            # The end of a connection waits for a round: another loop may still watch its socket.
             return super().call_soon(callback, *args, context=context)
         context = context or copy_context()
         handle = asyncio.Handle(callback, args, self, context)
