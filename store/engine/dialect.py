@@ -251,6 +251,15 @@ class Dialect:
         """
         return f"json_each({place}) {name}"
 
+    def is_among(self, column: str, place: str) -> str:
+        """Return a condition for a column with one of some whole numbers, by an index of it.
+
+        Args:
+            column: The column.
+            place: As in ``texts``.
+        """
+        return f"{column} IN (SELECT j.value FROM {self.numbers(place, 'j')})"
+
     def as_id(self, place: str) -> str:
         """Return a value that is bound as an id, where no column says what it is."""
         return place

@@ -191,8 +191,8 @@ def _rows_sql(db: Database, counted: bool) -> str:
         "0" if sql == _MESSAGES and not counted else sql.format(title=title, rowid=place)
         for sql, _ in _COLUMNS
     ]
-    return (f"SELECT s.metadata_json, {', '.join(columns)} FROM {db.sql.numbers('$1', 'j')}"
-            f" JOIN chat_sessions s ON {place} = j.value")
+    return (f"SELECT s.metadata_json, {', '.join(columns)} FROM chat_sessions s"
+            f" WHERE {db.sql.is_among(place, '$1')}")
 
 
 def _list_row(row: Sequence[Any], *, has_types: bool) -> ListRow:

@@ -171,6 +171,17 @@ class Postgres(Dialect):
             f" json_array_elements_text(CAST({place} AS json)) AS listed(value)) {name}"
         )
 
+    def is_among(self, column: str, place: str) -> str:
+        """Return a condition for a column with one of some whole numbers, by an index of it.
+
+        They are an array: a join with as many takes twice as long.
+
+        Args:
+            column: The column.
+            place: Of a JSON array.
+        """
+        return f"{column} = ANY(ARRAY(SELECT j.value FROM {self.numbers(place, 'j')}))"
+
     def as_id(self, place: str) -> str:
         """Return a value that is bound as an id, where no column says what it is."""
         return f"CAST({place} AS text){self._collation}"
