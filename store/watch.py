@@ -261,7 +261,7 @@ class Watch:
         self._pause = max(self._every, _SHARE * (time.monotonic() - began))
         self._position, self._pulse = position, (pulse[0], position.version)
         wanted = self._session_id
-        if moved.vague and not moved.sessions:
+        if moved.vague:
             self._found.append(Change(wanted))
         for session_id, messages in moved.sessions.items():
             if wanted in (None, session_id):

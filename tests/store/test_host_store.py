@@ -24,10 +24,12 @@ from backscroll import (
     StoreError,
     UIMessage,
 )
+from store.engine.changes import Moved
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
 from store.exports.reading import read_session
 from store.exports.ui_messages import write_ui_messages
+from store.watch import Position, look
 from tests.store.making import add_message, add_part, add_session, contract, grida, host_writes, own
 
 FORMS = {"own": own, "contract": contract, "grida": grida}
@@ -307,6 +309,22 @@ async def test_a_write_that_nobody_logged_is_reported_without_a_session(tmp_path
         other.commit()
         other.close()
         assert await seen(watch, 1) == [Change(None)]
+
+
+async def test_what_was_trimmed_is_reported_beside_what_is_known(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, real = store.watch(every=0.005), look
+    await asyncio.wait_for(watch.ready(), 60)
+
+    def trimmed(db: Database, before: Position | None) -> tuple[Position, Moved]:
+        position, moved = real(db, before)
+        moved.vague = True
+        return position, moved
+
+    monkeypatch.setattr("store.watch.look", trimmed)
+    session = await store.create_session("a")
+    assert await seen(watch, 2) == [Change(None), Change(session.id, None)]
 
 
 async def test_a_watch_ends_with_its_store(location: str) -> None:
