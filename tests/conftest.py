@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from store.engine import database, schema
+from store.engine.database import empty_image
+from store.system.collection import rare_collection
+
 if TYPE_CHECKING:
     from tests.sources.postgres_server import Server
     from tests.store.pooler import Pooler
@@ -89,10 +93,42 @@ def _import_from_own_place(config: pytest.Config) -> None:
             import_module(name)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of a test that is marked with ``one_in`` to the long ones.
+
+    Of several parameters each value stays with some values of the others.
+    """
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        of = getattr(item, "callspec", None)
+        if mark is not None and of is not None and sum(of.indices.values()) % mark.args[0]:
+            item.add_marker(pytest.mark.long)
+
+
 def pytest_collection_finish() -> None:
-    """Leave the thousands of collected tests out of each later garbage collection."""
+    """Leave the thousands of collected tests out of each later garbage collection.
+
+    Of what tests make little is in circles: it is looked through seldom, as in a sync.
+    """
     gc.collect()
-    gc.freeze()
+    rare_collection()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_libraries() -> Iterator[None]:
+    """Make the image of an empty library once for each set of migrations."""
+    images: dict[object, bytes] = {}
+
+    def image() -> bytes:
+        key = (schema.MIGRATIONS, schema.CURRENT_VERSION, schema.migrate)
+        if key not in images:
+            images[key] = empty_image()
+        return images[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "empty_image", image)
+        yield
 
 
 @pytest.fixture

@@ -476,6 +476,13 @@ def _make(path: Path) -> None:
     from store.system.locations import private_folder
 
     private_folder(path.parent)
+    # Another process may have created it meanwhile, which is fine.
+    with contextlib.suppress(AlreadyThere):
+        write_whole(path, [empty_image()])
+
+
+def empty_image() -> bytes:
+    """Return the bytes of a library file without sessions."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         schema.migrate(connection)
@@ -483,9 +490,7 @@ def _make(path: Path) -> None:
     finally:
         connection.close()
     image[_WRITE_VERSION], image[_READ_VERSION] = _WAL, _WAL
-    # Another process may have created it meanwhile, which is fine.
-    with contextlib.suppress(AlreadyThere):
-        write_whole(path, [bytes(image)])
+    return bytes(image)
 
 
 def _migrate_if_bare(connection: sqlite3.Connection) -> None:

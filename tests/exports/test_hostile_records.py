@@ -26,7 +26,7 @@ from tests.sources.samples import SAMPLES, Sample
 
 AGENTS = ("claude-code", "codex", "gemini", "opencode", "pi", "qwen", "kimi",
           "continue", "cline", "openhands")
-MOST = int(os.environ.get("BACKSCROLL_FUZZ", "300"))
+MANY = int(os.environ.get("BACKSCROLL_FUZZ", "300"))
 """Changes that are tried of each sample, drawn with a fixed seed; ``BACKSCROLL_FUZZ`` sets it."""
 VALUES: tuple[Any, ...] = (REMOVED, None, 7, ["x"], {"x": []}, "x\x1b[2J", "")
 
@@ -62,17 +62,18 @@ def _changes(db: Database, ids: list[str]) -> Iterator[tuple[str, int, bytes]]:
             yield session_id, number, _changed(record, steps, value)
 
 
+@pytest.mark.parametrize("most", [50, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sample", [one for one in SAMPLES if one.kind in AGENTS],
                          ids=lambda sample: sample.name)
 def test_is_left_out_or_made_anew(
-    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample: Sample, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = open_database(tmp_path / "store.db", create=True)
     Sync(db, Settings(helpers=0)).run([sample.copied(tmp_path)])
     ids = [row.id for row in sessions.page(db, EVERYTHING)]
     changes = list(_changes(db, ids))
     random.Random(sample.name).shuffle(changes)
-    for session_id, number, body in changes[:MOST]:
+    for session_id, number, body in changes[:most]:
         def records(
             given: Database, wanted: str,
             here: tuple[str, int, bytes] = (session_id, number, body),

@@ -152,6 +152,7 @@ def copied(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Sample, Path
     return request.param, path_of(request.param.copied(tmp_path))
 
 
+@pytest.mark.one_in(2)
 def test_damage_costs_itself(copied: tuple[Sample, Path]) -> None:
     sample, root = copied
     make = type(sample.target().source)
@@ -169,6 +170,7 @@ def test_damage_costs_itself(copied: tuple[Sample, Path]) -> None:
         path.write_bytes(body)
 
 
+@pytest.mark.one_in(2)
 def test_another_form_is_one_problem(copied: tuple[Sample, Path]) -> None:
     sample, root = copied
     make = type(sample.target().source)

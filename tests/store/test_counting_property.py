@@ -70,6 +70,7 @@ CHANGES = (copy_beside, copy_folder, cut, later)
 
 
 @pytest.mark.parametrize("sample", FILES, ids=lambda sample: sample.name)
+@pytest.mark.one_in(3)
 def test_copies_cost_nothing(sample: Sample) -> None:
     with tempfile.TemporaryDirectory() as folder:
         before = spent(sample.copied(Path(folder)))

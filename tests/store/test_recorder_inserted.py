@@ -150,6 +150,7 @@ def test_a_stray_chunk_before_the_start_leaves_the_stored_answer_findable(
 
 
 @pytest.mark.parametrize("name", sorted(VECTORS.keys() - {REFUSED}))
+@pytest.mark.one_in(3)
 def test_an_abort_at_any_place_settles_what_came_so_far(name: str, own_talk: Talk) -> None:
     vector = VECTORS[name]
     next_one = [{"type": "start", "messageId": "next"}, {"type": "text-start", "id": "n"},

@@ -139,6 +139,7 @@ def answer(recording: Recording, call: str) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(VECTORS.keys() - {REFUSED}))
+@pytest.mark.one_in(3)
 def test_the_rest_of_a_stream_goes_on_where_the_last_run_was_killed(
     name: str, own_talk: Talk
 ) -> None:

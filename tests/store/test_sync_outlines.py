@@ -60,6 +60,7 @@ def synced(path: Path, sample: Sample, settings: Settings) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@pytest.mark.one_in(3)
 def test_listing_first_leaves_nothing_in_the_rows(sample: Sample, tmp_path: Path) -> None:
     listed = synced(tmp_path / "listed.db", sample, LISTED)
     plain = synced(tmp_path / "plain.db", sample, PLAIN)

@@ -135,6 +135,7 @@ def differing(first: Cells, then: Cells) -> list[str]:
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24), (60, 12)])
 @pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.one_in(3)
 async def test_the_main_screen_has_the_same_cells(
     tmp_path: Path, name: str, size: tuple[int, int]
 ) -> None:

@@ -51,13 +51,12 @@ def values(make: Callable[[Path], Path]) -> list[Any]:
     return ODD_VALUES if make is contract else [None, *ODD_VALUES]
 
 
-@pytest.mark.long
 def long(*values: object) -> list[Any]:
     """Return values whose tests are among the long ones."""
     return [pytest.param(value, marks=pytest.mark.long) for value in values]
 
 
-@pytest.mark.parametrize("make", [contract, loose])
+@pytest.mark.parametrize("make", [loose, *long(contract)])
 async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Path) -> None:
     path = make(tmp_path / "host.db")
     connection = sqlite3.connect(path)

@@ -286,6 +286,7 @@ async def in_order(
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.one_in(4)
 async def test_the_count_may_come_whenever_it_likes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -303,6 +304,7 @@ async def test_the_count_may_come_whenever_it_likes(
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.one_in(4)
 async def test_keys_and_changes_from_outside_come_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, seed: int
 ) -> None:

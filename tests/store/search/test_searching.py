@@ -111,15 +111,18 @@ def finds_all(store: Path, index: Index | None, seed: int) -> None:
     db.close()
 
 
+@pytest.mark.one_in(2)
 def test_finds_what_a_naive_search_finds(store: Path) -> None:
     finds_all(store, None, 1)
 
 
+@pytest.mark.one_in(2)
 def test_finds_the_same_with_an_index(store: Path, indexed: Index) -> None:
     assert indexed.coverage().whole
     finds_all(store, indexed, 1)
 
 
+@pytest.mark.one_in(2)
 def test_finds_the_same_with_a_stale_index(store: Path, tmp_path: Path) -> None:
     """Rows that are deleted, hidden, written anew and added after the index was built."""
     path = tmp_path / "store.db"
@@ -145,6 +148,7 @@ def test_finds_the_same_with_a_stale_index(store: Path, tmp_path: Path) -> None:
         finds_all(path, index, 2)
 
 
+@pytest.mark.one_in(4)
 def test_finds_the_same_with_an_index_that_is_half_made(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
