@@ -103,6 +103,7 @@ def test_settings_with_a_nul(run: Run, home: Path) -> None:
     (".cursor/projects", "gone", "is a link to gone, which is not there"),
     (".cline/data/tasks", "gone", "is a link to gone, which is not there"),
 ])  # fmt: skip
+@pytest.mark.one_in(4)
 def test_a_folder_of_sessions_that_leads_nowhere_is_a_problem(
     run: Run, home: Path, folder: str, target: str, reason: str
 ) -> None:

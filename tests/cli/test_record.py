@@ -159,6 +159,7 @@ def wait_for(
 
 
 @pytest.mark.parametrize("count", [1, 4, 7, 9, 15, len(VECTOR["chunks"])])
+@pytest.mark.one_in(3)
 def test_kill_9_at_a_chunk(count: int, tmp_path: Path) -> None:
     with start(tmp_path, "--user", "Weather?") as child:
         assert child.stdin is not None and child.stdout is not None

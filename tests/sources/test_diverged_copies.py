@@ -308,6 +308,7 @@ DOUBLED = [
 
 
 @pytest.mark.parametrize("sample", DOUBLED, ids=lambda sample: sample.name)
+@pytest.mark.one_in(2)
 def test_a_file_that_holds_its_content_twice_says_it_once(sample: Sample, tmp_path: Path) -> None:
     root = path_of(sample.copied(tmp_path))
     reader = sample.target().source

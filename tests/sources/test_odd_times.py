@@ -104,6 +104,7 @@ def test_a_clock_that_was_set_is_believed() -> None:
 
 @pytest.mark.parametrize("year", ["2062", "2003", "2099"])
 @pytest.mark.parametrize("kind", ["claude-code", "codex"])
+@pytest.mark.one_in(2)
 def test_a_wrong_year_in_one_row_moves_nothing(kind: str, year: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     if kind == "claude-code":

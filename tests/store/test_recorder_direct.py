@@ -55,6 +55,7 @@ def pump(recorder: DirectRecorder, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(VECTORS) - {"empty-message", REFUSED}))
 @pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.one_in(3)
 def test_reads_of_any_size_end_alike(
     name: str, size: int, database: Database, make: Make
 ) -> None:

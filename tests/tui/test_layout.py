@@ -136,6 +136,7 @@ async def test_esc_and_enter_go_between_on_a_narrow_screen(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("width", [100, 120, 149])
+@pytest.mark.one_in(3)
 async def test_the_inspector_takes_the_room_of_the_list(width: int, tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(5)))
     async with app.run_test(size=(width, 40)) as pilot:

@@ -152,6 +152,7 @@ def another_first(path: Path) -> Moved:
     (another_first, {2, 3, 4}, set()),
 ], ids=["above", "below", "around", "first shown", "middle shown", "another run", "rewritten"])
 @pytest.mark.parametrize("vague", [False, True])
+@pytest.mark.one_in(3)
 async def test_an_opened_run_stays_open(
     tmp_path: Path, change: Write, opened: set[int], closed: set[int], vague: bool
 ) -> None:

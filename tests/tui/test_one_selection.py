@@ -142,6 +142,7 @@ async def test_a_pane_alone_shows_the_session_that_is_selected(key: str, tmp_pat
     [("1", "R"), ("1", "number_sign"), ("1", "C"), ("2", "B"), ("2", "r"), ("2", "f"), ("2", "F"),
      ("2", "x"), ("2", "C")],
 )
+@pytest.mark.one_in(3)
 async def test_a_dialog_that_changes_a_session_names_it(
     pane: str, key: str, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def narrow_frames(seed: int, count: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("erases", [True, False])
+@pytest.mark.one_in(3)
 def test_the_terminal_shows_the_last_frame(seed: int, erases: bool) -> None:
     cells, wanted, shown = Cells(WIDTH, HEIGHT, erases=erases), drawn(""), drawn("")
     chance, sent, raw = random.Random(seed), 0, 0

@@ -57,6 +57,7 @@ async def test_nothing_is_left_of_those_that_went(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
 @pytest.mark.parametrize("keys", [["1"], ["2"], ["3"], ["T"]])
+@pytest.mark.one_in(3)
 async def test_the_status_line_and_the_keys_stay_in_sight(
     keys: list[str], size: tuple[int, int], tmp_path: Path
 ) -> None:

@@ -24,7 +24,13 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=list(FIRST))
+OTHERS = [kind for kind in FIRST if kind not in AGENTS][1:]
+"""They all go on in the same agent: one of them is tried each time."""
+
+
+@pytest.fixture(params=[
+    pytest.param(kind, marks=pytest.mark.long) if kind in OTHERS else kind for kind in FIRST
+])
 def sample(request: pytest.FixtureRequest) -> Sample:
     return FIRST[request.param]
 

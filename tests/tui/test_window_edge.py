@@ -122,6 +122,7 @@ async def seen_from_the_middle(path: Path, key: str, *, without_rows: bool) -> o
 
 
 @pytest.mark.parametrize("key", KEYS)
+@pytest.mark.one_in(4)
 async def test_the_rest_comes_while_a_key_waits_for_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
