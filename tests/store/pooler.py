@@ -53,7 +53,8 @@ class Pooler:
             [found, file], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             cwd=self.folder, **user)
         until = time.monotonic() + 30
-        while not (self.folder / f".s.PGSQL.{_PORT}").exists():
+        # Its socket is there a moment before it listens.
+        while f"listening on unix:{self.folder}" not in (self.folder / "log").read_text():
             assert self._process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < until
             time.sleep(0.01)
