@@ -99,11 +99,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Of several parameters each value stays with some values of the others.
     """
+    seen: dict[tuple[object, ...], dict[tuple[int, ...], int]] = {}
     for item in items:
         mark = item.get_closest_marker("one_in")
-        of = getattr(item, "callspec", None)
-        if mark is not None and of is not None and sum(of.indices.values()) % mark.args[0]:
+        if mark is not None and sum(_places(item, seen)) % mark.args[0]:
             item.add_marker(pytest.mark.long)
+
+
+def _places(
+    item: pytest.Item, seen: dict[tuple[object, ...], dict[tuple[int, ...], int]]
+) -> Iterator[int]:
+    """Yield at which place of its list each parameter of a case is, or each row of several.
+
+    The indices that pytest keeps count cases, not values.
+    """
+    case = getattr(item, "callspec", None)
+    left = {} if case is None else dict(case.params)
+    rows = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    rows = [row.split(",") if isinstance(row, str) else row for row in rows]
+    for row in [[name.strip() for name in row] for row in rows] + [[name] for name in left]:
+        if values := tuple(id(left.pop(name)) for name in row if name in left):
+            places = seen.setdefault((item.nodeid.partition("[")[0], *row), {})
+            yield places.setdefault(values, len(places))
 
 
 def pytest_collection_finish() -> None:

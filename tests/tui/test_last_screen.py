@@ -310,7 +310,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 def test_the_first_frame_is_the_whole_screen(tmp_path: Path, size: tuple[int, int]) -> None:
     path = put(tmp_path / "s.db", some(30))
     run_once(path, size)

@@ -94,7 +94,7 @@ def told(screen: StatsScreen) -> str:
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 async def test_figures_come_first_and_all_tables_can_be_reached(
     store: Path, size: tuple[int, int]
 ) -> None:
