@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import Database, open_database
+from store.queries import sessions
 from tests.store.making import contract, grida
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.stores import NOW
@@ -86,6 +88,39 @@ async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Pat
         await run.press("U")
         assert run.last == "Undone: labelled “here” · ctrl+r redoes"
         assert forks(path)
+
+
+async def test_a_fork_that_is_undone_while_it_is_opened_is_not_called_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, undone, get = make_store(tmp_path / "s.db", talk()), threading.Event(), sessions.get
+
+    def get_late(db: Database, session_id: str) -> object:
+        assert session_id == SESSION or undone.wait(60)
+        return get(db, session_id)
+
+    async with running(path) as run:
+        await at(run, 3)
+        await run.press("f", "enter")
+        await run.press("U")
+        show = run.app.show_written
+
+        async def show_late() -> None:
+            undone.set()
+            await run.app.main.opener.opened()
+            await show()
+
+        await run.press("ctrl+r")
+        ((made, _, _),) = forks(path)
+        await run.open(SESSION)
+        monkeypatch.setattr(sessions, "get", get_late)
+        monkeypatch.setattr(run.app, "show_written", show_late)
+        run.app.open_session(made)
+        await run.press("U")
+        assert run.last.startswith("Undone: forked") and forks(path) == []
+        assert not [words for words in run.told if "no longer" in words]
+        assert run.app.main.opener.shown == SESSION
+        assert run.transcript.session is not None and run.transcript.session.id == SESSION
 
 
 async def test_fork_before_hands_the_text_over(

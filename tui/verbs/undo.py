@@ -17,10 +17,13 @@ async def undo(host: Host) -> Step | None:
     """Undo the newest change of this store, and select its session; None where refused."""
     from store.verbs.undo import undo as undo_in_store
 
-    def forget_rewind(step: Step) -> None:
+    def leave(step: Step) -> None:
         host.rewinds.pop(step.session_id, None)
+        if step.verb == "fork":
+            # The fork may still be being opened; that it is gone is what was asked for.
+            host.open_session(step.session_id, focus=False)
 
-    done = await perform(host, undo_in_store, written=forget_rewind)
+    done = await perform(host, undo_in_store, written=leave)
     if done is None:
         return None
     step = done.value
