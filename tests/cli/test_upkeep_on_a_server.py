@@ -193,3 +193,25 @@ def test_a_command_about_files_names_what_serves_on_a_server(
     said = capsys.readouterr().err
     assert "is on a server" in said and way_out in said
     assert not (tmp_path / "b.db").exists()
+
+
+def test_a_session_of_a_store_that_is_only_read_is_resumed(
+    postgres: Server, url: str, talk: Talk, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    session = talk.session(workspace_root="/some/where")
+    talk.message(session, "user", "one")
+    talk.message(session, "assistant", "done")
+    only_reads = looker(postgres, url)
+    told = printed(capsys, "resume", session, "--store", only_reads)
+    assert told["code"] == 0 and told["writes_file"] and not Path(told["path"]).exists()
+    assert main(["resume", session, "--print", "--store", only_reads]) == 0
+    assert capsys.readouterr().out.startswith("cd /some/where && claude --resume ")
+    (file,) = (tmp_path / ".claude" / "projects").glob("*/*.jsonl")
+    connection = talk.db.connection
+    noted = "SELECT count(*) FROM exported_sessions WHERE session_id = ?"
+    assert connection.execute(noted, (session,)).fetchone() == (0,)
+    # Who may write leaves the note by which sync links what continues the session.
+    assert main(["resume", session, "--print", "--store", url]) == 0
+    assert connection.execute(noted, (session,)).fetchone() == (1,)

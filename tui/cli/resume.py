@@ -14,6 +14,9 @@ confirm it. Scripts use --yes.
 --print prints the command, and writes the session file where one is needed, whose path is printed
 on stderr. --json prints {"command", "before", "cwd", "path", "writes_file",
 "prompt", "withheld", "doubt"} and does nothing; "before" is a command to run first, or null.
+
+A store that you may only read will do. There is no note then of the session file, by which sync
+would link the session that continues it.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from store.resume.planning import ResumePlan, note_exported, start, with_prompt,
 from store.resume.registry import AGENTS, plan
 from tui.cli.confirming import confirm
 from tui.cli.output import Printer, note, print_json
-from tui.cli.verbs import Work, add_json, add_session, working
+from tui.cli.stores import store_for_notes
+from tui.cli.verbs import Work, add_json, add_session
 
 EXAMPLES = (
     ("backscroll resume 4f1c", "continue in the agent that wrote it"),
@@ -54,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Resume the session, or print the command."""
-    with working(options) as work:
+    with store_for_notes(options) as database:
+        work = Work(database)
         row = resolve(work.database, options.session)
         made = plan(work.database, row, os.environ, Path.home(), options.agent)
         if options.no_prompt:
@@ -123,5 +128,6 @@ def _write(work: Work, session_id: str, made: ResumePlan) -> None:
     if made.file is None or not made.file.lines:
         return
     write_file(made)
-    work.do(note_exported, session_id, made)
+    if work.database.read_only is None:
+        work.do(note_exported, session_id, made)
     note(f"written to {made.path}")

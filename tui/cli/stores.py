@@ -54,6 +54,28 @@ def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
 
 
 @contextmanager
+def store_for_notes(options: argparse.Namespace) -> Iterator[Database]:
+    """Open the named store, or the library, for a command that writes to it at most a note.
+
+    It is open for writing if it can be written, and for reading if not; nothing is created.
+    With ``--json`` the command writes nothing.
+
+    Raises:
+        StoreError: It is not a store, or the named store is missing.
+        NotFound: There is no library yet.
+    """
+    if options.store is None and not library_path().exists():
+        needs_store(None)
+    database = open_target(options.store or library_path(), write=not options.json)
+    try:
+        if database.form.is_newer:
+            note(f"backscroll: {database.file_read_only}")
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
 def library_for_upkeep(options: argparse.Namespace) -> Iterator[Database]:
     """Open the named library, or the user's, for writing; nothing is created.
 
