@@ -143,6 +143,19 @@ def name_of_library(library: Path) -> str:
         "\0".join(words).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
+def brought(target: Database, library: Path) -> frozenset[str]:
+    """Return the ids that sessions have in a library, of those that a team's store has from it.
+
+    Args:
+        target: The team's store; a store of another program has none.
+        library: The file of the library.
+    """
+    if target.form.name != "own":
+        return frozenset()
+    return frozenset(one for (one,) in target.connection.execute(
+        "SELECT original_id FROM shared_sessions WHERE library = ?", (name_of_library(library),)))
+
+
 class _Known(NamedTuple):
     """A note of the team's store: as what a session came, and the hash of its rows then."""
 

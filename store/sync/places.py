@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,13 +72,18 @@ class Place:
         return fields
 
 
-def places(database: Database | None, environment: Mapping[str, str], home: Path) -> list[Place]:
+def places(
+    database: Database | None, environment: Mapping[str, str], home: Path,
+    counting: Set[str] | None = None,
+) -> list[Place]:
     """Return all places: the default ones, configured ones, and those that were synced.
 
     Args:
         database: The store; None if it does not exist yet.
         environment: The process's environment variables.
         home: The user's home folder.
+        counting: The ids of the only sessions that count, such as those that a team's store
+            has; None counts all that the store has.
     """
     settings = load_config().sources
     counted: dict[tuple[str, str], int] = {}
@@ -91,13 +96,14 @@ def places(database: Database | None, environment: Mapping[str, str], home: Path
             source.kind, source.label, str(root), may_be_there(root), settings.reads(source.kind),
             problems=counted.get((source.kind, clean(str(root))), 0), usual=usual,
         )  # fmt: skip
-        _count(database, source, root, place)
+        _look(source, root, place)
+        place.sessions = _sessions(database, source.kind, root, counting)
         found.append(place)
-    return found + [*_unknown(database, counted)]
+    return found + [*_unknown(database, counted, counting)]
 
 
 def _unknown(
-    database: Database | None, counted: Mapping[tuple[str, str], int]
+    database: Database | None, counted: Mapping[tuple[str, str], int], counting: Set[str] | None
 ) -> Iterator[Place]:
     """Yield synced places of source kinds that this version does not know."""
     known = {source.kind for source in all_sources()}
@@ -105,7 +111,7 @@ def _unknown(
         if kind not in known:
             place = Place(kind, kind, root, Path(root).exists(), False,
                           problems=counted.get((kind, root), 0))  # fmt: skip
-            place.sessions = _sessions(database, kind, Path(root))
+            place.sessions = _sessions(database, kind, Path(root), counting)
             yield place
 
 
@@ -147,7 +153,7 @@ def _synced(database: Database | None) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def _count(database: Database | None, source: Source, root: Root, place: Place) -> None:
+def _look(source: Source, root: Root, place: Place) -> None:
     noticed: list[Problem] = []
     place.reason = why_unreadable(root)
     if place.found and (place.enabled or isinstance(root, Path)):
@@ -157,12 +163,14 @@ def _count(database: Database | None, source: Source, root: Root, place: Place) 
             place.changed_at = max(place.changed_at or 0, unit.changed_at)
     if isinstance(root, ServerUrl) and noticed and not place.files:
         place.found, place.reason = False, noticed[0].reason
-    place.sessions = _sessions(database, source.kind, root)
 
 
-def _sessions(database: Database | None, kind: str, root: Root) -> int:
-    """Return how many sessions the store has from a root."""
+def _sessions(
+    database: Database | None, kind: str, root: Root, counting: Set[str] | None
+) -> int:
+    """Return how many sessions the store has from a root, of those that count."""
     if database is None or database.form.name != "own":
         return 0
     states = stored_units(database, kind, root).values()
-    return len({name for state in states for name in UnitState.parse(state).sessions})
+    found = {name for state in states for name in UnitState.parse(state).sessions}
+    return len(found if counting is None else found & counting)

@@ -13,7 +13,7 @@ from store.demo import make_demo
 from store.engine.opening import open_target
 from tests.cli.conftest import Run, configure
 from tests.sources.postgres_server import Server
-from tests.store.engines import new_server_store
+from tests.store.engines import new_host_database, new_server_store
 
 NOW = 1_795_900_000_000
 
@@ -85,6 +85,33 @@ def test_sync_brings_sessions_to_the_server(
     lines.write_text(lines.read_text() + json.dumps({"type": "summary", "summary": "x"}) + "\n")
     run("sync", "--store", url)
     assert run("sessions", "--json", "--store", url).json == []
+
+
+def test_sources_of_a_team_count_what_was_brought(
+    run: Run, claude_home: Path, postgres: Server, tmp_path: Path
+) -> None:
+    url, empty = new_server_store(postgres), new_server_store(postgres)
+    moved = tmp_path / "elsewhere" / ".claude"
+    copied = next(claude_home.rglob("*.jsonl"))
+    other = moved / "projects" / "there" / "0b0b0b0b-0000-4000-8000-000000000001.jsonl"
+    other.parent.mkdir(parents=True)
+    other.write_text(copied.read_text().replace(copied.stem, other.stem))
+
+    def counted(store: str) -> dict[str, int]:
+        found = run("sources", "--problems", "--json", "--store", store).json
+        return {place["path"]: place["sessions"] for place in found}
+
+    assert counted(url) == {str(claude_home): 0}
+    run("sync", "--store", url)
+    run("sync", moved)
+    assert counted(url) == {str(claude_home): 1, str(moved): 0}
+    assert counted(empty) == {str(claude_home): 0, str(moved): 0}
+    run("sync", moved, "--store", url)
+    assert counted(url) == {str(claude_home): 1, str(moved): 1}
+    found = run("sources", "--problems", "--json", "--store", url).json
+    assert found == run("sources", "--problems", "--json").json
+    # A host's store on a server has no sessions of anybody's library.
+    assert set(counted(new_host_database(postgres)).values()) == {0}
 
 
 def test_masks_go_before_what_is_sent_unless_that_is_asked_for(

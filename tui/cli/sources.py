@@ -4,7 +4,8 @@ With --all also the places where sessions are looked for and nothing is.
 
 --json prints one array: [{"kind", "label", "path", "found": bool, "enabled": bool, "files",
 "sessions", "size_bytes", "changed_at": epoch ms or null, "problems": number}, ...]; sessions
-counts those in the store from there. The path of a server is its URL without the password, and a
+counts those in the store from there; with --store postgresql://... those that `sync --store` has
+brought to it from your library. The path of a server is its URL without the password, and a
 server that cannot be read has a "reason". With --problems each has also
 "problem_list": [{"path", "line": 0 for the whole file, "reason", "seen_at": epoch ms}, ...].
 """
@@ -13,14 +14,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from store.engine.database import Database
 from store.text import figures
 from tui.cli.output import Printer, home_path, local_time, print_json
 from tui.cli.stores import store_for_reading
 from tui.kit.text import cells
+
+if TYPE_CHECKING:
+    from store.sync.problems import StoredProblem
 
 MOST_PATH_COLUMNS = 32
 """A longer path does not widen the column."""
@@ -42,15 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the places."""
-    from store.sync.places import places
+    from store.copying.places import places_of
     from tui.words.places import more_places, sorted_out
 
     with store_for_reading(options) as database:
-        looked = places(database, os.environ, Path.home())
-        shown, empty = (looked, []) if options.all else sorted_out(looked)
-        found = [place.as_dict() for place in shown]
-        if options.problems:
-            _add_problems(database, found)
+        looked, problems = places_of(database, os.environ, Path.home())
+    shown, empty = (looked, []) if options.all else sorted_out(looked)
+    found = [place.as_dict() for place in shown]
+    if options.problems:
+        _add_problems(problems, found)
     if options.json:
         print_json(found)
         return 0
@@ -68,10 +72,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_problems(database: Database | None, found: list[Place]) -> None:
-    from store.sync.problems import problems
-
-    stored = problems(database) if database is not None else []
+def _add_problems(stored: Sequence[StoredProblem], found: list[Place]) -> None:
     for place in found:
         place["problem_list"] = [
             {"path": one.path, "line": one.line, "reason": one.reason, "seen_at": one.seen_at}

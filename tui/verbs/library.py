@@ -161,11 +161,10 @@ async def sync_now(host: Host) -> None:
 
 async def show_sources(host: Host) -> None:
     """Show where sessions are looked for, and what could not be read."""
-    from store.sync.places import places
-    from store.sync.problems import problems
+    from store.copying.places import places_of
 
     def read(database: Database) -> list[Line]:
-        return place_lines(places(database, os.environ, Path.home()), problems(database))
+        return place_lines(*places_of(database, os.environ, Path.home()))
 
     found = await ask_store(host, read)
     if found is not None:
