@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import cast
@@ -115,6 +116,14 @@ async def test_a_server_that_is_gone_is_shown_on_a_narrow_screen(width: int) -> 
         said = bar.render_line(0).text
         assert "…  read only  50 sessions" in said and "changed 2 s ago" in said
         assert f" backscroll  {long[:24]}" in said
+        for name in ("library", "postgresql://guest@127.0.0.1:5477/team"):
+            bar.summary = Summary(store=name, sessions=28, read_only=True, trouble=trouble)
+            said = bar.render_line(0).text
+            # A few letters of a URL say nothing.
+            assert ("pos" in said) is (width == 120 and "guest" in name)
+            bar.summary = Summary(
+                store=name, sessions=28, read_only=True, freshness="changed 10 min ago")
+            assert re.search(r"only  28 sessions {2,}changed 10 min", bar.render_line(0).text)
 
 
 @pytest.mark.parametrize(

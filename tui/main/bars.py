@@ -18,8 +18,12 @@ from tui.main.outline import store_runs
 WITHIN = "(24 h)"
 """Of which time waiting sessions are counted, where there is room to say it; what runs is
 known of all."""
-LEAST = 24
+GAP = 2
+"""Cells between what is at the left and what is at the right."""
+LEAST = 20
 """Cells of a name, such as a URL, that is cut for what follows it."""
+FEWEST = 8
+"""Cells below which a cut name says nothing and is left out."""
 
 
 class TopLine(Widget):
@@ -33,21 +37,33 @@ class TopLine(Widget):
         left = self._begun(self.summary.store)
         counts: list[Run] = [(f"  {words}", "muted") for words in self._counts()]
         right = self._right()
-        if width_of([*left, *counts[:1], *right]) >= self.size.width:
+        if self._room(*left, *counts[:1], *right) < 0:
             right = self._right(short=True)
         while len(right) > 1 and width_of(right) > self.size.width:
             # That what is shown may be old is the last to go.
             right.pop(0 if self.summary.trouble else -1)
-        room = self.size.width - width_of([*left, *counts[:1], *right]) - 2
-        if room < 0:
-            name = self.summary.store
-            left = self._begun(fit(name, min(cells(name), max(LEAST, cells(name) + room))))
+        if self._room(*left, *counts[:1], *right) < 0:
+            left = self._begun(self._cut_name(counts[:1], right))
         for piece in counts:
             # Without this count a later one could be taken for it.
-            if width_of([*left, piece, *right]) >= self.size.width:
+            if self._room(*left, piece, *right) < 0:
                 break
             left.append(piece)
         return strip_of(Line(left, right), self.size.width, paint_of(self.app), ground="raised")
+
+    def _room(self, *runs: Run) -> int:
+        """Return the cells that are left beside some runs."""
+        return self.size.width - width_of(list(runs)) - GAP
+
+    def _cut_name(self, count: list[Run], right: list[Run]) -> str:
+        """Return as much of the store's name as leaves room for the rest, or for the right."""
+        name = self.summary.store
+        room = self._room(*self._begun(""), *right)
+        beside = room - width_of(count)
+        most = beside if beside >= LEAST else min(room, LEAST)
+        if cells(name) <= most:
+            return name
+        return fit(name, most) if most >= FEWEST else ""
 
     def _begun(self, name: str) -> list[Run]:
         return store_runs(name, read_only=self.summary.read_only, masked=is_view_masked())
