@@ -40,7 +40,7 @@ def reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "does not answer"
     if type(error).__name__ in OF_THE_DRIVER:
-        # Its own words are of its inside, such as "cannot switch to state 12".
+        # The driver's own message is about its internals, such as "cannot switch to state 12".
         return "closed the connection in the middle of a call"
     if isinstance(error, ssl.SSLError):
         return _of_tls(error)
