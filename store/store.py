@@ -572,9 +572,11 @@ class Store(AsyncDatabase):
 
     async def close(self) -> None:
         """Close the store; what was recorded and not saved is lost, so close recorders first."""
-        await super().close()
-        if self._searcher is not None:
-            await self._searcher.close()
+        try:
+            await super().close()
+        finally:
+            if self._searcher is not None:
+                await self._searcher.close()
 
     def _name(self, session: Any) -> Any:
         return None if session is None else self._of(session)

@@ -257,13 +257,22 @@ class AsyncDatabase:
         self._reader.interrupt()
 
     async def close(self) -> None:
-        """Close both connections and their threads; twice does no harm."""
+        """Close both connections and their threads; twice does no harm.
+
+        Whoever is cancelled here does not wait for the end of it.
+        """
         if self._closed:
             return
         self._closed = True
         self._reader.interrupt()
-        async with self._changing.held():
-            await self._close_threads()
+        try:
+            async with self._changing.held():
+                await self._close_threads()
+        except asyncio.CancelledError:
+            # Perhaps before it was their turn.
+            for thread in filter(None, (self._reader, self._writer)):
+                thread.begin_close()
+            raise
 
     async def _close_threads(self) -> None:
         # The writer last: only a writing connection can take away the -wal it has made.
@@ -290,9 +299,7 @@ class AsyncDatabase:
         async with self._changing.held():
             if self._reader is not stale or self._closed:
                 return
-            fresh = await ConnectionThread(self.path, write=False).start()
-            self._reader = fresh
-            self._generation += 1
+            await self._open_reader()
             await stale.close()
 
     @asynccontextmanager
@@ -311,8 +318,14 @@ class AsyncDatabase:
                 self._writer = None
             yield
             if not self._closed:
-                self._reader = await ConnectionThread(self.path, write=False).start()
-                self._generation += 1
+                await self._open_reader()
+
+    async def _open_reader(self) -> None:
+        """Read on a new connection from now on."""
+        self._reader = await ConnectionThread(self.path, write=False).start()
+        self._generation += 1
+        if self._closed:  # Perhaps by a task that was cancelled and waits no more.
+            await self._reader.close()
 
     async def _writing(self) -> ConnectionThread:
         async with self._changing.held():
@@ -323,6 +336,7 @@ class AsyncDatabase:
             ):
                 self._writer = None
                 await writer.close()
+                self._refuse_closed()
             # Kept before it is open, as this loop may end, and another one goes on.
             writer = self._writer = self._writer or ConnectionThread(self.path, write=True)
             if not writer.is_open:

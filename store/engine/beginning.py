@@ -64,7 +64,7 @@ def _sent(database: Database, change: OfSession, ended: Ended, write: Work) -> F
     def take(sent: Sent) -> Tell | None:
         try:
             written = _is_written(statement, sent)
-        except Exception as error:
+        except BaseException as error:
             return partial(ended, error)
         change.at_once = None
         return partial(ended, None) if written else None

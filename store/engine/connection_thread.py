@@ -44,8 +44,8 @@ class ConnectionThread:
         self._works_for: asyncio.AbstractEventLoop | None = None
         self._opened: Database | None = None
         self._owned: list[Database] = []
-        self._closing: asyncio.Future[None] | None = None
         self._following: Following | None = None
+        self._stopped: list[Following] = []
         self._late = LateWork()
         self._jobs: _Jobs = SimpleQueue()
         serve = partial(_serve, self._jobs, self._owned)
@@ -78,8 +78,7 @@ class ConnectionThread:
             await self.run(self._open)
         except (Exception, asyncio.CancelledError):
             # Whoever is cancelled again leaves, and it is closed all the same.
-            self._closing = asyncio.ensure_future(self.close())
-            await asyncio.shield(self._closing)
+            await self.close()
             raise
         return self
 
@@ -209,6 +208,7 @@ class ConnectionThread:
             following = self._following
             if following is None or following.loop is not loop:
                 self._leave_to_thread()
+                self._unwatch_in(loop)
                 following = self._following = Following(
                     loop, self._guard, self._leave_to_thread, self.post)
             following.follow(followed)
@@ -218,9 +218,18 @@ class ConnectionThread:
         """Have the thread wait for what a loop waits for, before it does anything else."""
         with self._guard:
             following, self._following = self._following, None
-            followed = None if following is None else following.stop()
+            if following is None:
+                return
+            followed = following.stop()
+            self._stopped = [each for each in (*self._stopped, following) if each.is_watching]
             if followed is not None:
                 self._queue(followed.wait)
+
+    def _unwatch_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have a loop watch no more what other threads stopped: it would end what begins now."""
+        for each in self._stopped:
+            if each.loop is loop:
+                each.unwatch()
 
     def _interrupt_for_nobody(self) -> None:
         """Break off a query whose loop has ended; a change is left to its end."""
@@ -235,13 +244,19 @@ class ConnectionThread:
 
     async def close(self) -> None:
         """Close the connection and end the thread, after the queued functions."""
+        closing = self.begin_close()
+        if closing is not None:
+            _taken(await closing)
+
+    def begin_close(self) -> asyncio.Future[list[_Outcome]] | None:
+        """Begin what ``close`` does; return what it waits for, None where it was begun before."""
         self._late.leave()
         with self._guard:
             if self._closed:
-                return
+                return None
             closing = self._call(partial(_close, self._owned), is_last=True)
             self._jobs.put(None)
-        _taken(await closing)
+            return closing
 
     def __del__(self) -> None:
         """End the thread of a connection that nobody has closed."""

@@ -118,11 +118,16 @@ class Following:
         followed, self.followed = self.followed, None
         self._is_stopped = True
         if self._is_in_loop():
-            self._unwatch()
+            self.unwatch()
         else:
             with suppress(RuntimeError):  # It has ended.
-                self.loop.call_soon_threadsafe(self._unwatch)
+                self.loop.call_soon_threadsafe(self.unwatch)
         return followed
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether its loop, which has not ended, still watches the connection."""
+        return self._watched is not None and not self.loop.is_closed()
 
     def _is_in_loop(self) -> bool:
         try:
@@ -130,7 +135,8 @@ class Following:
         except RuntimeError:
             return False
 
-    def _unwatch(self) -> None:
+    def unwatch(self) -> None:
+        """Watch no more, in its loop; twice does no harm."""
         if self._timer is not None:
             self._timer.cancel()
         if self._watched is not None:

@@ -15,6 +15,7 @@ import pytest
 from store.engine.database import Database
 from store.engine.loops_lock import LoopsLock
 from store.errors import StoreError
+from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
 from store.store import Store
 
@@ -179,6 +180,45 @@ def test_a_recorder_beside_writes_of_another_loop(location: str) -> None:
             return "".join(str(part["text"]) for part in message["parts"])
 
     assert asyncio.run(look()) == "".join(f"word {number} " for number in range(40))
+
+
+def test_a_loop_that_begins_before_it_hears_that_it_was_stopped(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.engine.following._QUIET_S", FAR_S * FAR_S)
+
+    async def record() -> str:
+        async with await Store.open(url) as store:
+            recorder = await Recorder.open(store, policy=SavePolicy(save_buffer_ms=0))
+            await recorder.feed({"type": "start"})
+            await recorder.feed({"type": "text-start", "id": "1"})
+            for number in range(3):
+                await recorder.flush()
+                await recorder.feed(delta(number))
+                # No round of this loop is between the other one's call and the next chunk.
+                in_thread(lambda: store.write(lambda db: None)).result(FAR_S)
+                await recorder.feed(delta(number))
+            await recorder.close()
+            (message,) = await store.messages(recorder.session_id)
+            return "".join(str(part["text"]) for part in message["parts"])
+
+    said = "".join(2 * f"word {number} " for number in range(3))
+    assert asyncio.run(asyncio.wait_for(record(), FAR_S)) == said
+
+
+async def test_who_closes_and_is_cancelled_leaves_it_closed(location: str) -> None:
+    store = await Store.open(location)
+    await store.create_session("a")
+    threads = store._reader, store._writer
+    async with store._changing.held():
+        closing = asyncio.ensure_future(store.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+    assert all(each is not None and each.closed for each in threads)
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        await store.sessions()
 
 
 def test_loops_search_one_after_the_other(tmp_path: Path) -> None:
