@@ -163,10 +163,11 @@ def _written(db: Database, since: int) -> dict[tuple[str, str], tuple[str, str]]
 
 
 def _pages(db: Database, table: str) -> int | None:
-    """Return how many pages a table on a server has; None for a view, or one of several tables."""
+    """Return how many pages a table on a server has; None for a view, or where it is several."""
     found = db.connection.execute(
         "SELECT pg_relation_size(oid) / CAST(current_setting('block_size') AS integer)"
-        " FROM pg_class WHERE oid = CAST(CAST($1 AS text) AS regclass) AND relkind = 'r'",
+        " FROM pg_class WHERE oid = CAST(CAST($1 AS text) AS regclass) AND relkind = 'r'"
+        " AND NOT relhassubclass",
         {"1": db.remote.schemas.get(table, table)}).fetchone()
     return None if found is None else int(found[0])
 

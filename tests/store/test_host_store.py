@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -30,6 +31,8 @@ from store.engine.opening import open_target
 from store.exports.reading import read_session
 from store.exports.ui_messages import write_ui_messages
 from store.watch import Position, look
+from tests.sources.postgres_server import Server
+from tests.store.engines import new_host_database
 from tests.store.making import add_message, add_part, add_session, contract, grida, host_writes, own
 
 FORMS = {"own": own, "contract": contract, "grida": grida}
@@ -325,6 +328,23 @@ async def test_what_was_trimmed_is_reported_beside_what_is_known(
     monkeypatch.setattr("store.watch.look", trimmed)
     session = await store.create_session("a")
     assert await seen(watch, 2) == [Change(None), Change(session.id, None)]
+
+
+def test_rows_of_several_tables_of_a_server_are_not_told_apart(postgres: Server) -> None:
+    with contextlib.closing(open_target(new_host_database(postgres), write=True)) as db:
+        add_session(db.connection, "ses_1")
+        db.connection.execute("CREATE TABLE late_messages () INHERITS (chat_messages)")
+        before, _ = look(db, None)
+        db.connection.execute("BEGIN")
+        add_message(db.connection, "ses_1", "msg_early", 1)
+        # Each is the first row of its table, and so in the same place.
+        db.connection.execute(
+            "INSERT INTO late_messages SELECT * FROM chat_messages WHERE id = 'msg_early'")
+        db.connection.execute("UPDATE late_messages SET id = 'msg_late'")
+        db.connection.execute("UPDATE ONLY chat_messages SET role = role")
+        db.connection.execute("COMMIT")
+        _, moved = look(db, before)
+        assert moved.vague and not moved.sessions
 
 
 async def test_a_watch_ends_with_its_store(location: str) -> None:
