@@ -232,6 +232,18 @@ GROWTH = [
      ()),
     ("INSERT INTO messages(id, session_id, role, data, created_at) VALUES ('msg_0', "
      f"'{BUSY}', 'user', '{{}}', '2025-01-01')", ()),
+    (f"UPDATE parts SET message_id = 'msg_0' WHERE id = (SELECT min(id) FROM parts"
+     f" WHERE session_id = '{BUSY}')", ()),
+    (f"UPDATE parts SET message_id = '{LAST_MESSAGE}' WHERE message_id = 'msg_0'", ()),
+    ("SET session_replication_role = replica; UPDATE parts SET message_id = 'none' WHERE id IN"
+     f" (SELECT id FROM parts WHERE session_id = '{BUSY}' AND type = 'text' ORDER BY id LIMIT 2)",
+     ()),
+    (f"UPDATE parts SET message_id = '{LAST_MESSAGE}' WHERE id ="
+     " (SELECT max(id) FROM parts WHERE message_id = 'none')", ()),
+    (f"UPDATE parts SET type = 'compaction' WHERE id = (SELECT min(id) FROM parts"
+     f" WHERE session_id = '{BUSY}' AND message_id <> 'none')", ()),
+    (f"UPDATE messages SET data = '[]' WHERE id = '{LAST_MESSAGE}'", ()),
+    (f"UPDATE messages SET data = '{{}}' WHERE id = '{LAST_MESSAGE}'", ()),
     (f"UPDATE sessions SET title = 'New' WHERE id = '{BUSY}'", ()),
     (f"UPDATE parts SET session_id = (SELECT min(id) FROM sessions WHERE id <> '{BUSY}')"
      f" WHERE id = (SELECT max(id) FROM parts WHERE session_id = '{BUSY}')", ()),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from store.sources.base.databases import decoded
 from store.sources.base.row_reader import Row, RowReader
 from store.sources.base.values import mapping, string
-from store.sources.hub.stored import Rows
+from store.sources.hub.stored import Rows, by_message
 
 if TYPE_CHECKING:
     from store.sources.base.servers.connection import Moment, PostgresRows
@@ -41,7 +41,7 @@ def fetch_rows(reader: RowReader, session_id: str) -> Callable[[], Rows]:
     messages = reader.later(f"SELECT {listed} FROM messages WHERE session_id = $1", session_id)
     sql = parts_of_session(reader)
     parts = reader.later(sql, session_id)
-    return lambda: Rows(next(iter(session()), None), messages(), parts())
+    return lambda: Rows(next(iter(session()), None), messages(), by_message(parts()))
 
 
 def parts_of_session(reader: RowReader, more: str = "") -> str:
@@ -130,6 +130,7 @@ class FollowedRows:
         self._since: Moment | None = None
         self._messages: dict[str, Row] = {}
         self._parts: dict[str, Row] = {}
+        self._of_messages: dict[str, list[Row]] = {}
 
     def fetch(self, reader: PostgresRows) -> Callable[[], Rows]:
         """Fetch what was written since the last call; return what returns all rows.
@@ -148,7 +149,10 @@ class FollowedRows:
         def rows() -> Rows:
             found = whole()
             self._messages = {str(row["id"]): row for row in found.messages}
-            self._parts = {str(row["id"]): row for row in found.parts}
+            self._of_messages = found.parts
+            self._parts = {
+                str(row["id"]): row for parts in found.parts.values() for row in parts
+            }
             self._since = now
             return found
 
@@ -170,7 +174,9 @@ class FollowedRows:
             (counted,) = reader.rows(f"SELECT count(*) AS count FROM ({sql}) AS q", self._id)
             found = reader.rows(f"{recent} LIMIT {_MOST_CHANGED}", self._id, since.oldest)
             rows = {str(row["id"]): row for row in found}
-            if len(found) == _MOST_CHANGED or counted["count"] != len(known.keys() | rows.keys()):
+            if len(found) == _MOST_CHANGED or counted["count"] != (
+                len(known) + len(rows.keys() - known.keys())
+            ):
                 return None
             changed.append(rows)
         listed = reader.listed("sessions")
@@ -178,9 +184,22 @@ class FollowedRows:
 
         def rows_now() -> Rows:
             self._messages |= changed[0]
-            self._parts |= changed[1]
+            self._take_parts(changed[1])
             self._since = now
             found = next(iter(session()), None)
-            return Rows(found, list(self._messages.values()), list(self._parts.values()))
+            return Rows(found, list(self._messages.values()), self._of_messages)
 
         return rows_now
+
+    def _take_parts(self, changed: dict[str, Row]) -> None:
+        """Put rows of parts, by id, into the lists of their messages; others stay as they are."""
+        before = by_message(self._parts[name] for name in changed if name in self._parts)
+        now = by_message(changed.values())
+        for message in before.keys() | now.keys():
+            others = (
+                row for row in self._of_messages.pop(message, ()) if str(row["id"]) not in changed
+            )
+            rows = [*others, *now.get(message, ())]
+            if rows:
+                self._of_messages[message] = rows
+        self._parts |= changed

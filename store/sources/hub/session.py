@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import is_
 from typing import Any
 
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
@@ -41,19 +40,14 @@ def session_draft(stored: StoredSession, memo: Memo) -> SessionDraft:
 
 
 def _draft(message: StoredMessage, memo: Memo) -> MessageDraft:
-    """Return a message's draft: the one of before where its rows and their numbers are the same."""
-    rows = [part.row for part in message.parts]
-    if message.row is None or any(part.type == "compaction" for part in message.parts):
-        # What follows a compaction tells whether it was answered.
-        return message_draft(message)
-    rows.append(message.row)
-    first = message.records[0]
-    before = memo.messages.get(message.id)
-    same = before is not None and before[1] == first and len(before[0]) == len(rows)
-    if before is not None and same and all(map(is_, before[0], rows)):
+    """Return a message's draft: the one of before where it and its numbers are the same."""
+    before = memo.drafts.get(message.id)
+    if before is not None and before[0] is message and before[1:2] == message.records:
         return before[2]
     draft = message_draft(message)
-    memo.messages[message.id] = rows, first, draft
+    # What follows a compaction tells whether it was answered.
+    if message.row is not None and all(part.type != "compaction" for part in message.parts):
+        memo.drafts[message.id] = message, message.records[0], draft
     return draft
 
 

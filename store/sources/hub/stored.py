@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ from store.sources.base.ordering import in_order
 from store.sources.base.protocol import Problem
 from store.sources.base.row_reader import Row
 from store.sources.base.values import mapping, ms_or_0, string, utc_ms
+
+_NO_PARTS: list[Row] = []
+"""The rows of a message's parts where it has none."""
 
 
 @dataclass(slots=True)
@@ -74,24 +78,49 @@ class Rows:
 
     Attributes:
         session: None where it is not there any more.
+        parts: By the id of their message; a list is another one where a row of it is.
     """
 
     session: Row | None
     messages: list[Row]
-    parts: list[Row]
+    parts: dict[str, list[Row]]
+
+
+def by_message(parts: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return rows of parts by the id of their message."""
+    found: dict[str, list[Row]] = {}
+    for row in parts:
+        found.setdefault(str(row.get("message_id")), []).append(row)
+    return found
+
+
+@dataclass(slots=True)
+class TakenMessage:
+    """A message as it was made of its rows.
+
+    Attributes:
+        rows: The rows of its parts.
+        records: The original records of the message, where it has a row, and of its parts.
+    """
+
+    message: StoredMessage
+    rows: list[Row]
+    records: list[bytes]
 
 
 class Memo:
     """What was made of rows and may be taken again, as long as they are the same objects.
 
     Attributes:
-        messages: By id: the rows that a draft was made from, the number of its first record,
-            and the draft.
+        messages: By id, those that are not damaged.
+        drafts: By the id of the message: the message that a draft was made from, the number of
+            its first record, and the draft.
     """
 
     def __init__(self) -> None:
         """Start with nothing made."""
-        self.messages: dict[str, tuple[list[Row], int, MessageDraft]] = {}
+        self.messages: dict[str, TakenMessage] = {}
+        self.drafts: dict[str, tuple[StoredMessage, int, MessageDraft]] = {}
         self._parts: dict[str, StoredPart] = {}
         self._rows: dict[tuple[str, str], tuple[Row, dict[str, Any] | None, bytes]] = {}
 
@@ -139,20 +168,64 @@ def stored_session(session_id: str, rows: Rows, path: str, memo: Memo) -> Stored
 
 def _take_rows(stored: StoredSession, rows: Rows, memo: Memo) -> None:
     """Put messages and parts in order; parts without a message are in one of their own."""
-    messages = {message.id: message for message in (
-        _message(stored, row, memo) for row in rows.messages
-    )}  # fmt: skip
-    for row in rows.parts:
-        _take_part(stored, messages, row, memo)
-    stored.messages = in_order(messages.values(), lambda m: m.id, lambda m: m.created_at)
-    for message in stored.messages:
-        if message.row is not None:
-            message.records = (len(stored.records),)
-            stored.records.append(memo.of("messages", message.row)[1])
-        message.parts = in_order(message.parts, lambda p: p.id, lambda p: p.created_at)
-        for part in message.parts:
-            part.record = len(stored.records)
-            stored.records.append(memo.of("parts", part.row)[1])
+    own: dict[str, Row | None] = {str(row["id"]): row for row in rows.messages}
+    own |= dict.fromkeys(rows.parts.keys() - own.keys())
+    taken = [
+        _taken(stored, name, row, rows.parts.get(name, _NO_PARTS), memo)
+        for name, row in own.items()
+    ]
+    for one in in_order(taken, lambda t: t.message.id, lambda t: t.message.created_at):
+        _number(one, len(stored.records))
+        stored.messages.append(one.message)
+        stored.records += one.records
+
+
+def _taken(
+    stored: StoredSession, message_id: str, row: Row | None, rows: list[Row], memo: Memo
+) -> TakenMessage:
+    """Return a message with its parts in order: the one of before where its rows are the same.
+
+    Args:
+        stored: Takes what is damaged.
+        message_id: The message's id.
+        row: Its row, None where it is missing.
+        rows: The rows of its parts.
+        memo: What was made of rows before.
+    """
+    known = memo.messages.get(message_id)
+    if known is not None and known.message.row is row and known.rows is rows:
+        return known
+    damages = len(stored.problems)
+    if row is not None:
+        message = _message(stored, row, memo)
+    else:
+        at = utc_ms(rows[0].get("created_at")) or 0
+        message = StoredMessage(message_id, "", {}, at, at)
+        stored.complain(
+            f"part {rows[0]['id']} belongs to message {message_id}, which is missing")
+    parts = [_part(stored, one, memo) for one in rows]
+    message.parts = in_order(parts, lambda p: p.id, lambda p: p.created_at)
+    records = [memo.of("parts", part.row)[1] for part in message.parts]
+    if row is not None:
+        records.insert(0, memo.of("messages", row)[1])
+    taken = TakenMessage(message, rows, records)
+    if row is not None and len(stored.problems) == damages:
+        memo.messages[message_id] = taken
+    else:
+        memo.messages.pop(message_id, None)
+    return taken
+
+
+def _number(taken: TakenMessage, first: int) -> None:
+    """Number the records of a message and its parts."""
+    message = taken.message
+    if message.records == (first,):
+        return
+    if message.row is not None:
+        message.records = (first,)
+        first += 1
+    for number, part in enumerate(message.parts, first):
+        part.record = number
 
 
 def _message(stored: StoredSession, row: Row, memo: Memo) -> StoredMessage:
@@ -164,25 +237,14 @@ def _message(stored: StoredSession, row: Row, memo: Memo) -> StoredMessage:
     )
 
 
-def _take_part(
-    stored: StoredSession, messages: dict[str, StoredMessage], row: Row, memo: Memo
-) -> None:
-    known, message_id = memo.part(row), str(row.get("message_id"))
-    message = messages.get(message_id)
-    if message is not None and known is not None:
-        message.parts.append(known)
-        return
+def _part(stored: StoredSession, row: Row, memo: Memo) -> StoredPart:
+    known = memo.part(row)
+    if known is not None:
+        return known
     at = utc_ms(row.get("created_at")) or 0
-    if message is None:
-        stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
-        message = messages[message_id] = StoredMessage(message_id, "", {}, at, at)
-    message.parts.append(memo.keep(_part(stored, row, at, memo)))
-
-
-def _part(stored: StoredSession, row: Row, at: int, memo: Memo) -> StoredPart:
     data, kind = _object(stored, "part", row, memo), string(row.get("type")) or "part"
     ended = utc_ms(row.get("updated_at")) or at
-    return StoredPart(str(row["id"]), kind, data, at, ended, row=row)
+    return memo.keep(StoredPart(str(row["id"]), kind, data, at, ended, row=row))
 
 
 def _object(stored: StoredSession, what: str, row: Row, memo: Memo) -> dict[str, Any]:
