@@ -245,7 +245,7 @@ def _copying(db: Database, table: str, overrides: dict[str, str], tail: str) -> 
         overrides: SQL of the columns that are not copied as they are.
         tail: What comes after FROM; the rows are called ``x``.
     """
-    columns = columns_of(db, table)
+    columns = columns_of(db, table, copied=True)
     names = ", ".join(f'"{name}"' for name in columns)
     picked = ", ".join(overrides.get(name, f'x."{name}"') for name in columns)
     return f"INSERT INTO {table}({names}) SELECT {picked} FROM {tail}"

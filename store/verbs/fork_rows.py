@@ -13,13 +13,22 @@ from store.errors import Refused
 from store.verbs.log import Kept, kept_table, log_of
 
 
-def columns_of(db: Database, table: str) -> list[str]:
-    """Return the names of a table's columns, whatever form the store has."""
-    if db.server is not None and db.form.name == "own":
-        from store.engine.server.schema import columns_now
+def columns_of(db: Database, table: str, *, copied: bool = False) -> list[str]:
+    """Return the names of a table's columns that can be written, whatever form the store has.
 
-        return list(columns_now(db.remote, table))
-    return list(db.form.columns.get(table) or ATTACHMENT_COLUMNS)
+    Args:
+        db: The store.
+        table: The table.
+        copied: Without those that number the rows, as a copy has a number of its own.
+    """
+    known = list(db.form.columns.get(table) or ATTACHMENT_COLUMNS)
+    if db.server is None:
+        return known
+    from store.engine.server.schema import columns_now, computed_columns
+
+    names = list(columns_now(db.remote, table)) if db.form.name == "own" else known
+    computed = computed_columns(db.remote, table)
+    return [name for name in names if name not in computed or (computed[name] and not copied)]
 
 
 def fingerprint(db: Database, session_id: str) -> str:
@@ -146,6 +155,7 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
         Refused: A column of another program does not take what it held then.
     """
     found, log = kept_sessions(db, seq, kept), log_of(db)
+    numbered = "" if db.server is None else " OVERRIDING SYSTEM VALUE"
     for table in kept_tables(db):
         rows = kept_table(db, table, kept)
         columns = columns_of(db, table)
@@ -154,11 +164,12 @@ def bring_back(db: Database, seq: int, kept: Kept = "undone") -> list[str]:
             if log is db.connection:
                 values = ", ".join(_as_now(db, table, columns, f"{kept}_{table}"))
                 db.connection.execute(
-                    f"INSERT INTO main.{table}({names}) SELECT {values} {chosen}", {"1": seq})
+                    f"INSERT INTO main.{table}({names}){numbered} SELECT {values} {chosen}",
+                    {"1": seq})
             else:
                 values = ", ".join(_as_now(db, table, columns))
                 db.connection.executemany(
-                    f"INSERT INTO {table}({names}) VALUES ({values})",
+                    f"INSERT INTO {table}({names}){numbered} VALUES ({values})",
                     log.execute(f"SELECT {names} {chosen}", {"1": seq}).fetchall())
         except sqlite3.DataError as error:
             raise Refused(

@@ -861,6 +861,29 @@ def test_what_a_column_held_comes_back_in_the_type_that_it_has_now(
         server.execute("ALTER TABLE chat_sessions DROP at, DROP extra")
 
 
+@pytest.mark.parametrize("form", ["own", "contract"])
+def test_columns_that_the_server_fills_in_are_forked_and_brought_back(
+    postgres: Cluster, server_stores: ServerStores, form: Form
+) -> None:
+    with server_stores.lent(form) as url, closing(open_target(url, write=True)) as first:
+        server, talk = Server(postgres, url.split("/")[3].split("?")[0]), Talk(first)
+        session = talk.session()
+        message = talk.message(session)
+        server.execute("ALTER TABLE chat_sessions ADD words integer GENERATED ALWAYS AS"
+                       " (length(agent)) STORED, ADD number integer GENERATED ALWAYS AS IDENTITY")
+        before = server.rows("SELECT * FROM chat_sessions")
+        with closing(open_target(url, write=True)) as db:
+            in_transaction(db, delete, session, now=talk.now)
+            in_transaction(db, undo, now=talk.now)
+            assert server.rows("SELECT * FROM chat_sessions") == before
+            in_transaction(db, fork, session, message, ids=talk.ids, now=talk.now)
+            in_transaction(db, undo, now=talk.now)
+            in_transaction(db, redo, now=talk.now)
+            assert server.rows("SELECT number FROM chat_sessions ORDER BY number") == [
+                {"number": 1}, {"number": 2}]
+        server.execute("ALTER TABLE chat_sessions DROP words, DROP number")
+
+
 @pytest.mark.parametrize("most_locked", [200, 0])
 def test_deleting_waits_for_recorders_of_its_sessions_alone(
     postgres: Cluster, monkeypatch: pytest.MonkeyPatch, most_locked: int

@@ -123,6 +123,22 @@ def columns_now(connection: ServerConnection, table: str) -> dict[str, str]:
         (connection.schemas.get(table, table),)).fetchall())
 
 
+def computed_columns(connection: ServerConnection, table: str) -> dict[str, bool]:
+    """Return which columns of a table the server fills in itself, and whether it numbers rows.
+
+    It takes no value for others, and a row's number only by ``OVERRIDING SYSTEM VALUE``.
+
+    Args:
+        connection: The store.
+        table: The table, as in statements.
+    """
+    return {name: bool(numbers) for name, numbers in connection.execute(
+        "SELECT attname, attidentity <> '' FROM pg_catalog.pg_attribute"
+        " WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped"
+        " AND (attgenerated <> '' OR attidentity <> '')",
+        (connection.schemas.get(table, table),)).fetchall()}
+
+
 def script(version: int) -> str:
     """Return the script that migrates a store from a version to the next."""
     turned = schema.MIGRATIONS[version]
