@@ -23,6 +23,8 @@ _SAVES_NOW: dict[str, frozenset[str]] = {
 
 _RESTS = 9
 """A server that others use, too, takes longer for a save, and gets fewer of them."""
+_LONGEST_MS = 1e12
+"""Thirty years: a whole number may be too large for a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +80,5 @@ class SavePolicy:
         Args:
             took_s: How long the last save to a server took.
         """
-        return max(self.save_buffer_ms, min(_RESTS * took_s * 1_000, self.busy_buffer_ms)) / 1_000
+        wait_ms = max(self.save_buffer_ms, min(_RESTS * took_s * 1_000, self.busy_buffer_ms))
+        return min(wait_ms, _LONGEST_MS) / 1_000

@@ -396,6 +396,8 @@ def test_policies_are_checked() -> None:
         SavePolicy("often")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="save_buffer_ms"):
         SavePolicy(save_buffer_ms=-1)
+    for endless in (10**400, float("inf")):
+        assert SavePolicy(save_buffer_ms=endless).wait_s() > 1e6  # type: ignore[arg-type]
 
 
 def test_a_read_only_store_is_refused(own_talk: Talk) -> None:
