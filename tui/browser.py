@@ -139,6 +139,7 @@ def _run(
         keeps_screen: Whether the picture of the screen is kept at the end.
     """
     from store.errors import BackscrollError
+    from tui.start.lock_notes import lock_notes
     from tui.start.startup import open_library
     from tui.state.limits import limits_of
 
@@ -147,7 +148,8 @@ def _run(
     limits = limits_of(
         option=request.read_only, setting=given is not None and given.read_only, in_page=in_page)
     try:
-        library = open_library(request.target, store, demo=request.demo, limits=limits)
+        with lock_notes((request.target, store)):
+            library = open_library(request.target, store, demo=request.demo, limits=limits)
     except BackscrollError as error:
         terminal.close()
         print(f"backscroll: {error}", file=sys.stderr)

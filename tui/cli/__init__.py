@@ -220,6 +220,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
     from store.errors import Ambiguous, BackscrollError, with_short_values
     from tui.cli.output import UsageError
+    from tui.start.lock_notes import lock_notes
     from tui.start.problems import of_file
     from tui.start.wanted import BrowserWanted
 
@@ -228,7 +229,8 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
         note_left_out(options.store)
     try:
-        code = command.run(options)
+        with lock_notes((options.store, *options.arguments)):
+            code = command.run(options)
         sys.stdout.flush()
         return code
     except UsageError as error:

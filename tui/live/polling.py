@@ -19,16 +19,18 @@ FILE_EVERY = 10
 """Polls between two looks at the file itself, where the connection sees its writes."""
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
-HealthState = Literal["fresh", "busy", "gone", "failed"]
+HealthState = Literal["fresh", "busy", "gone", "failed", "waits"]
 
 
 class Health(NamedTuple):
     """Whether what is shown is what the store holds.
 
     Attributes:
-        state: ``busy``: a writer holds the lock; ``gone``: there is no file any more.
+        state: ``busy``: a writer holds the lock; ``gone``: there is no file any more;
+            ``waits``: a table on a server is locked, and reads go on when it is free.
         since: Until when it was fresh, epoch ms; 0 while it is.
-        reason: SQLite's message, where it failed.
+        reason: SQLite's message, where it failed; which table is locked and who has
+            locked it, where it waits.
     """
 
     state: HealthState = "fresh"
@@ -123,9 +125,14 @@ class Poller:
         if watch.trouble is not None:
             self.set_health("failed", watch.trouble)
             return False
-        if self.health.state != "fresh" and not self._reopening:
+        if self.health.state not in ("fresh", "waits") and not self._reopening:
             self._lost = False
             self._reopen()
+        if watch.waits is not None:
+            self.set_health("waits", watch.waits)
+            return False
+        if self.health.state == "waits":
+            self.set_health("fresh")
         return not self._reopening
 
     def _file_is_there(self, *, look: bool) -> bool:

@@ -21,7 +21,8 @@ from tui.state.library import Library
 SECOND = 1_000
 COUNTED_EVERY_S = 1.0
 """At least this long between two counts while somebody writes."""
-_TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read"}
+_TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read",
+            "waits": "store is locked"}
 
 
 def ago(milliseconds: int) -> str:
@@ -153,7 +154,9 @@ class StoreCounter:
         now = library.clock()
         read_only = library.no_change is not None
         trouble = _TROUBLE.get(health.state)
-        if trouble is not None and library.database.server is not None:
+        if health.state == "waits":
+            trouble = f"server {health.reason}"
+        elif trouble is not None and library.database.server is not None:
             # The rest of the reason may be long.
             trouble = f"server {health.reason.partition(':')[0]}, trying again"
         if trouble is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from store.queries import activities, list_keys, listing
 from store.queries.list_keys import ListKeys
 from store.queries.list_options import GROUPS
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from store.queries.summary import Totals
 
 FIRST_PAGE = 64
+FIRST_PAGE_S = 2.0
+"""How long a server may take; where that is too short, the list is read behind the screen."""
 READ_WHOLE_UP_TO = 3_000
 """Sessions up to which the whole list is read before the first paint."""
 
@@ -26,7 +30,7 @@ class FirstPage(NamedTuple):
     Attributes:
         query: The remembered view.
         keys: Of the first page, or of the whole list where that is short; empty where no
-            index serves the view.
+            index serves the view, or the server takes long.
         folds: The user's folds by rowid.
         model: The arrangement of the sessions.
         cursor: The entry of the selected session; None in an empty list.
@@ -59,9 +63,23 @@ def read_first_page(
     Raises:
         sqlite3.Error: The store cannot be read.
     """
-    database = library.database
-    version = database.data_version()
+    version = library.database.data_version()
     query = ListQuery(state.sort, state.group, state.shelf, library.workspace, state.helpers)
+    if not library.is_slow:
+        try:
+            with library.limited_s(FIRST_PAGE_S):
+                return _read(library, state, query, version, seen)
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
+                raise
+            library.is_slow = True
+    return FirstPage(query, ListKeys(), {}, ListModel(), None, {}, version)
+
+
+def _read(
+    library: Library, state: ViewState, query: ListQuery, version: int, seen: int | None
+) -> FirstPage:
+    database = library.database
     whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
     keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
     if keys is None and not whole:

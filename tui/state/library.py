@@ -6,8 +6,8 @@ imported; ``ready`` then opens the ``Store``, and later reads go through its thr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
 from store.engine.companions import same_file, signature
@@ -50,6 +50,7 @@ class Library:
         is_copy: Whether the file is a copy that Backscroll made in its cache folder: the demo, or
             what was read from a source.
         clock: Returns the present as epoch ms.
+        is_slow: Whether its server took too long for a first page, as where a table is locked.
     """
 
     database: Database
@@ -64,6 +65,7 @@ class Library:
     limits: Limits = NO_LIMITS
     is_copy: bool = False
     clock: Clock = system_clock
+    is_slow: bool = False
     _store: Store | None = None
     _server_watch: ServerWatch | None = None
     _one_opens: asyncio.Lock | None = None
@@ -120,6 +122,31 @@ class Library:
     def no_change(self) -> str | None:
         """Why no verb can be done to the store, None where they can."""
         return self.limits.read_only or self.database.file_read_only
+
+    @contextmanager
+    def limited_s(self, seconds: float) -> Iterator[None]:
+        """Break off what the plain connection reads from a server, after some time.
+
+        Args:
+            seconds: How long it may read.
+        """
+        if self.database.server is None:
+            yield
+            return
+        threading = import_module("threading")
+        ended, interrupt = threading.Event(), self.database.connection.interrupt
+
+        def break_off() -> None:
+            while not ended.wait(seconds):
+                interrupt()  # Between two statements it does nothing.
+
+        thread = threading.Thread(target=break_off, name="time limit", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     @property
     def is_kept(self) -> bool:

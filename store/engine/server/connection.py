@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 from zlib import crc32
 
 from store.engine.connection import Parameters
@@ -73,6 +74,10 @@ sees what was committed, as in ``_BEGIN``."""
 _TEXTS = frozenset(("text", "varchar", "bpchar", "json", "jsonb", "name", "unknown"))
 _WHOLE = frozenset(("int2", "int4", "int8"))
 T = TypeVar("T")
+
+
+_OPEN: WeakSet[ServerConnection] = WeakSet()
+_OPEN_GUARD = threading.Lock()
 
 
 class ServerCursor:
@@ -189,6 +194,9 @@ class ServerConnection:
         text_factory: As in ``sqlite3``, what makes a value of the bytes of a text; ``str`` leaves
             texts as they are. Bytes are taken for those of a text, as in the event log.
         claimed: Sessions that only its recorders may record.
+        process: The server's process; a pooler makes a number up.
+        waits: Which table a statement waits for, and who has locked it, as
+            ``store.engine.server.lock_waits`` has found; None where that is not known.
     """
 
     def __init__(self, url: ServerUrl) -> None:
@@ -206,6 +214,7 @@ class ServerConnection:
         self.total_changes = 0
         self.text_factory: Callable[[bytes], Any] = str
         self.claimed: set[str] = set()
+        self.waits: str | None = None
         self._beside: sqlite3.Connection | None = None
         self._loop = AnswerLoop()
         self._waited: asyncio.Future[Any] | None = None
@@ -236,12 +245,20 @@ class ServerConnection:
             refuses = str(getattr(error, "sqlstate", "")).startswith("28")
             raise ServerTrouble(url, words, is_refusal=refuses) from None
         self.search_path = login.search_path
+        self.process = int(self._driver.get_server_pid())
         self._prepared_ever = 0
+        with _OPEN_GUARD:
+            _OPEN.add(self)
 
     @cached_property
     def scratch(self) -> sqlite3.Connection:
         """A SQLite database without content, whose functions edit JSON as in files."""
         return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+    @property
+    def waited(self) -> object:
+        """The answer that is waited for now, as something to compare; None where there is none."""
+        return self._waited
 
     @property
     def in_transaction(self) -> bool:
@@ -497,6 +514,9 @@ class ServerConnection:
         if is_lost(error):
             self._driver.terminate()
         found = mapped(error, self.url)
+        if self.waits and isinstance(found, ServerError) and (
+                isinstance(error, TimeoutError) or is_busy(found)):
+            found.name_wait(self.waits)
         if getattr(found, "is_stale", False):
             # Tables have changed, or somebody else forgot what was prepared.
             self._statements.clear()
@@ -556,6 +576,12 @@ class ServerConnection:
         if failed:
             raise failed[0]
         return found[0]
+
+
+def open_connections() -> list[ServerConnection]:
+    """Return the connections of this process, to any server."""
+    with _OPEN_GUARD:
+        return [each for each in _OPEN if not each.is_closed]
 
 
 def lock_number(session_id: str) -> int:

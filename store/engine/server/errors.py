@@ -56,6 +56,16 @@ class ServerError(sqlite3.OperationalError):
         self.words = f"is locked by {who}; wait until it is done, and try again"
         self.for_user = self.for_user.removesuffix(said) + self.words
 
+    def name_wait(self, waits: str) -> None:
+        """Say what was waited for in vain.
+
+        Args:
+            waits: For example ``waits for the table chat_sessions, which psql has locked``.
+        """
+        said = self.words
+        self.words = f"{said}: it {waits}; wait until that is done, and try again"
+        self.for_user = self.for_user.removesuffix(said) + self.words
+
 
 class ServerRefusal(sqlite3.IntegrityError):
     """A change that a constraint of a table on a server forbids.

@@ -16,7 +16,14 @@ from typing import Any, cast
 
 from store.engine.database import Database
 from store.engine.server.addresses import AddressLoop
-from store.engine.server.connection import CLOSE_S, ServerConnection, connected, is_pooled
+from store.engine.server.connection import (
+    CLOSE_S,
+    LOOK_S,
+    ServerConnection,
+    connected,
+    is_pooled,
+)
+from store.engine.server.lock_waits import WAITING_S, processes_of, waited_for
 from store.engine.server.login import login_of
 from store.engine.server.schema import CHANNEL
 from store.engine.server.words import reason
@@ -35,6 +42,8 @@ CALM_S = 1.0
 asked: each wakes the server's process and this one, 480 times a second for 8 recorders."""
 _ANY_WRITE = "SELECT CAST(pg_current_snapshot() AS text)"
 """Differs after each write to any database of the server."""
+_WHILE_LOCKED_S = 86_400.0
+"""A question waits for a lock as long as that is held."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
 """Between two tries to connect again; each is twice the one before."""
 
@@ -58,6 +67,7 @@ class ServerWatch:
         version: Another number after each change.
         trouble: Why the server does not answer now; None while it does.
         since: When that began, ``time.time``; 0 while it answers.
+        waits: Which table this process waits for now, and who has locked it; None for none.
     """
 
     def __init__(self, url: ServerUrl, question: str, *, listens: bool) -> None:
@@ -73,6 +83,7 @@ class ServerWatch:
         self.version = 0
         self.trouble: str | None = None
         self.since = 0.0
+        self.waits: str | None = None
         self._url, self._question, self._listens = url, question, listens
         self._loop = AddressLoop()
         self._closed = threading.Event()
@@ -103,6 +114,7 @@ class ServerWatch:
                     self.since = time.time()
                     pause = FIRST_PAUSE_S
                 self.trouble = self._url.without_secrets(reason(error))
+                self.waits = None
             self._closed.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
         self._loop.close()
@@ -123,7 +135,7 @@ class ServerWatch:
             may_listen = not await driver.fetchval("SELECT pg_is_in_recovery()")
         pause = LOOKED_AFTER_S if may_listen else ASKED_EVERY_S
         told, listens = self._told, False
-        last, moved_at = object(), -CALM_S
+        last, moved_at, looked_at = object(), -CALM_S, 0.0
         while not self._closed.is_set():
             asked = time.monotonic()
             if may_listen and not listens and asked - moved_at >= CALM_S:
@@ -132,7 +144,10 @@ class ServerWatch:
                 await driver.add_listener(CHANNEL, self._hear)
                 listens = True
                 told.set()
-            found = await driver.fetchval(self._question if may_listen else _ANY_WRITE)
+            found = await self._answer(driver, self._question if may_listen else _ANY_WRITE)
+            if self.waits is not None or asked - looked_at >= LOOKED_AFTER_S:
+                looked_at = asked
+                self.waits = await waited_for(driver, processes_of(self._url))
             gap = min(max(GAP_S, GAPS * (time.monotonic() - asked)), LONGEST_GAP_S)
             if found != last:
                 moved_at = asked
@@ -146,7 +161,53 @@ class ServerWatch:
                 await driver.remove_listener(CHANNEL, self._hear)
                 listens = False
             if listens or not may_listen:
-                await self._wait(driver, pause)
+                await self._wait(driver, ASKED_EVERY_S if self.waits is not None else pause)
+
+    async def _answer(self, driver: Any, question: str) -> Any:
+        """Return the answer to a question, whose own table may be locked, too.
+
+        Raises:
+            TimeoutError: There is none, though nobody has locked the table.
+        """
+        asked = time.monotonic()
+        answer = asyncio.ensure_future(driver.fetchval(question, timeout=_WHILE_LOCKED_S))
+        try:
+            await asyncio.wait((answer,), timeout=WAITING_S)
+            if not answer.done():
+                async with asyncio.timeout(LOOK_S):
+                    aside = await connected(login_of(self._url))
+                try:
+                    await self._say_wait(driver, aside, answer, asked)
+                finally:
+                    aside.terminate()
+            return await answer
+        finally:
+            answer.cancel()
+
+    async def _say_wait(
+        self, driver: Any, aside: Any, answer: asyncio.Future[Any], asked: float
+    ) -> None:
+        """Say what a question waits for, until it is answered.
+
+        Args:
+            driver: The connection that waits.
+            aside: One that does not.
+            answer: What is waited for.
+            asked: Since when, ``time.monotonic``.
+
+        Raises:
+            TimeoutError: There is no answer, and it does not wait for a lock.
+        """
+        processes = processes_of(self._url)
+        if processes is not None:
+            processes.append(driver.get_server_pid())
+        while not answer.done():
+            if self._closing.is_set():
+                raise TimeoutError
+            self.waits = await waited_for(aside, processes)
+            if self.waits is None and time.monotonic() - asked >= LOOK_S:
+                raise TimeoutError
+            await asyncio.wait((answer,), timeout=ASKED_EVERY_S)
 
     async def _wait(self, driver: Any, pause: float) -> None:
         """Wait until there is a notice, or for so many seconds.
