@@ -9,9 +9,6 @@ from store.engine.connection import Connection
 from store.sync.gone import changed_in_place, grew, misses_parts
 from store.sync.session_rows import PreparedSession
 
-MOST_MESSAGES = 500
-"""If more messages may differ, the whole session is compared, as in any sync."""
-
 
 def what_differs(
     connection: Connection, now: PreparedSession, before: PreparedSession
@@ -26,7 +23,7 @@ def what_differs(
         before: The session as it was written last.
 
     Returns:
-        None if a message, part or record is missing, or too many messages may differ.
+        None if a message, part or record is missing.
     """
     same = _same_from_start(now.messages, before.messages)
     ends = {row[0] for row in now.messages[same:]}
@@ -36,7 +33,7 @@ def what_differs(
     ends.update(part[1] for part in (*now.parts[same:], *before.parts[same:]))
     same = _same_from_start(now.refs, before.refs)
     ends.update(ref[0] for ref in (*now.refs[same:], *before.refs[same:]))
-    if len(ends) > MOST_MESSAGES or not _only_grew(connection, now, before, ends):
+    if not _only_grew(connection, now, before, ends):
         return None
     positions = [position for position, row in enumerate(now.messages) if row[0] in ends]
     return replace(

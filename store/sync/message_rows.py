@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from store.engine.database import Database
 from store.sync import links, user_overrides
+from store.sync.jsontext import json_text
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
 INSERT_MESSAGE = (
@@ -117,7 +118,7 @@ def _write_parts(
             'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id, '
             "tool_state, created_at, updated_at FROM chat_parts WHERE "
             + _rows_of("message_id", only),
-            (prepared.id, *(only or ())),
+            _bound(prepared.id, only),
         )
     }
     different = []
@@ -141,7 +142,12 @@ def _rows_of(column: str, only: Collection[str] | None) -> str:
     if only is None:
         return "session_id = ?"
     # The plus keeps SQLite from scanning the whole session by its index.
-    return f"+session_id = ? AND {column} IN ({', '.join('?' * len(only))})"
+    return f"+session_id = ? AND {column} IN (SELECT value FROM json_each(?))"
+
+
+def _bound(session_id: str, only: Collection[str] | None) -> tuple[str, ...]:
+    """Return what is bound in the condition of ``_rows_of``; SQLite binds no more than so many."""
+    return (session_id,) if only is None else (session_id, json_text(sorted(only)))
 
 
 def _stored_messages(
@@ -154,7 +160,7 @@ def _stored_messages(
         "SELECT json_extract(metadata_json, '$.source.id'), id, session_id, role, "
         "metadata_json, created_at, updated_at FROM chat_messages WHERE "
         + _rows_of("id", only),
-        (session_id, *(only or ())),
+        _bound(session_id, only),
     ):
         message_id, _, role, metadata, created, updated = row
         rows[message_id] = (message_id, session_id, role, metadata, created, updated)
