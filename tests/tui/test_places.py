@@ -290,6 +290,8 @@ async def test_a_place_among_messages_hidden_since_is_shown(tmp_path: Path) -> N
                 (json.dumps({"hidden_at": 5}), SESSION, message_id(14)))
             database.connection.execute("UPDATE chat_sessions SET updated_at = updated_at + 9")
         await run.app.show_written()
+        while not run.transcript.shown.document.has_hidden:
+            await run.pilot.pause(0.01)
         await run.quiet()
         await run.press("ctrl+o")
         assert at(run) == was and "Prompt 9:" in drawn(run.app.screen)
