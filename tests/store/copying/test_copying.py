@@ -6,9 +6,11 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from store.copying import rows as rows_module
 from store.copying.copying import copy_sessions
 from store.copying.outgoing import masked, with_owner
 from store.copying.rows import (
@@ -429,3 +431,28 @@ def test_all_samples_on_a_server_are_those_of_the_file(
         assert copy_sessions(source, copied, parents_first(source)).is_whole
         assert rows_in(copied) == rows_in(source)
     assert share(source, server, person(masking=masking)).total == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_session_that_grows_while_it_is_read_is_copied_as_it_was(
+    make: Make, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    source, target = make(engine), make("file")
+    with_talk(source, texts=("one",))
+    place = str(source.server or source.path)
+    read = rows_module._rows
+
+    def read_while_it_grows(db: Database, table: rows_module.Table, session_id: str) -> Any:
+        found = read(db, table, session_id)
+        if db is source and table.name == "chat_messages":
+            with contextlib.closing(open_target(place, write=True)) as other:
+                add_texts(other, "ses_a", ("two",), first=1)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rows_module, "_rows", read_while_it_grows)
+        assert copy_sessions(source, target, ["ses_a"]).failed == {}
+    assert texts_of(target, "ses_a") == ["one"]
+    assert not source.connection.in_transaction
+    assert copy_sessions(source, target, ["ses_a"], replace=True).failed == {}
+    assert texts_of(target, "ses_a") == ["one", "two"]
