@@ -6,10 +6,9 @@ session that has grown is not read over the network to find out by what.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import orjson
 from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
-from store.engine.transactions import explained, roll_back
+from store.engine.transactions import explained, unmoving
 from store.engine.values import decoded
 from store.errors import StoreError
 from store.sync.jsontext import json_text
@@ -156,23 +155,10 @@ def read_rows(db: Database, session_id: str) -> SessionRows | None:
         StoreError: The store cannot be read.
     """
     try:
-        with _one_state(db):
+        with unmoving(db):
             return _read(db, session_id)
     except sqlite3.Error as error:
         raise explained(error, db.path) from error
-
-
-@contextlib.contextmanager
-def _one_state(db: Database) -> Iterator[None]:
-    """Have all statements of the block see the same: others may write between two of them."""
-    if db.connection.in_transaction:
-        yield
-        return
-    db.connection.execute(db.sql.begin_unmoving)
-    try:
-        yield
-    finally:
-        roll_back(db.connection)
 
 
 def _read(db: Database, session_id: str) -> SessionRows | None:

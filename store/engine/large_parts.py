@@ -6,6 +6,7 @@ import contextlib
 
 from store.engine.database import Database
 from store.engine.large_json import NotInPieces, loads_pieces
+from store.engine.transactions import unmoving
 from store.errors import NotFound
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def _has_plain_parts(db: Database) -> bool:
 
 
 @contextlib.contextmanager
-def unmoving(db: Database) -> Iterator[bool]:
+def unmoving_on_server(db: Database) -> Iterator[bool]:
     """Have a server show the same state to all statements of the block.
 
     Gives whether a row that was read before may have changed or gone.
@@ -64,12 +65,8 @@ def unmoving(db: Database) -> Iterator[bool]:
     if db.server is None or db.connection.in_transaction:
         yield False
         return
-    db.connection.execute(db.sql.begin_unmoving)
-    try:
+    with unmoving(db):
         yield True
-    finally:
-        if db.connection.in_transaction:
-            db.connection.execute("COMMIT")
 
 
 def large_data(db: Database, key: Any, decode: Callable[[str], Any]) -> Any:

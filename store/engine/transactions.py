@@ -141,6 +141,24 @@ def transaction(
         raise explained(error, path) from error
 
 
+@contextlib.contextmanager
+def unmoving(db: Database) -> Iterator[None]:
+    """Have all statements of the block see the same state: others may write between two of them.
+
+    Args:
+        db: The store; in a transaction nothing is to do.
+    """
+    if db.connection.in_transaction:
+        yield
+        return
+    db.connection.execute(db.sql.begin_unmoving)
+    try:
+        yield
+    finally:
+        if db.connection.in_transaction:
+            db.connection.execute("COMMIT")
+
+
 class Patience:
     """How long something waits for other writers; between tries it sleeps ``POLL_S``."""
 

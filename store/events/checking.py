@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.engine.database import Database, in_transaction
+from store.engine.transactions import unmoving
 from store.events import sql
 from store.events.log import snapshot
 from store.events.rebuilding import differing
@@ -21,11 +22,8 @@ def with_gaps(db: Database) -> list[str]:
 
 def not_as_told(db: Database) -> list[str]:
     """Return the sessions that the log makes other than they are."""
-    db.connection.execute(db.sql.begin_unmoving)
-    try:
+    with unmoving(db):
         return differing(db)
-    finally:
-        db.connection.execute("COMMIT")
 
 
 def mend(db: Database, sessions: Sequence[str], now: int) -> None:

@@ -18,7 +18,7 @@ from store.engine.opening import open_target
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.server_url import ServerUrl
 from store.engine.snapshots import COMPANIONS, left_partials, partial_beside
-from store.engine.transactions import explained, transaction
+from store.engine.transactions import explained, transaction, unmoving
 from store.errors import Refused
 from store.events.log import require_events
 from store.events.rows import TABLES, Row, Text, Value, exact, fold, is_same, placed, row_of
@@ -256,11 +256,8 @@ def _copy(db: Database, new: Connection, progress: Progress) -> tuple[dict[str, 
         if len(waiting[table]) >= _AT_ONCE:
             flush()
 
-    db.connection.execute(db.sql.begin_unmoving)
-    try:
+    with unmoving(db):
         odd = differing(db, take, progress)
-    finally:
-        db.connection.execute("COMMIT")
     flush()
     write("chat_parts", elsewhere)
     return counts, list(dict.fromkeys([*odd, *changed]))

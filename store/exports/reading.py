@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from store.conversation.outline_marks import NOT_READ, is_outline
 from store.engine.connection import Cursor
 from store.engine.database import Database
-from store.engine.large_parts import data_columns, large_data, unmoving
+from store.engine.large_parts import data_columns, large_data, unmoving_on_server
 from store.engine.values import text
 from store.errors import Refused, no_session
 from store.prices.table import PriceTable
@@ -265,7 +265,7 @@ def _parts(db: Database, message_ids: Sequence[str]) -> list[Row]:
 def _parts_in_pieces(db: Database, message_ids: Sequence[str]) -> list[Row]:
     parts = _parts_and_keys(db, message_ids)
     if any(part["large"] is not None for part in parts):
-        with unmoving(db) as may_differ:
+        with unmoving_on_server(db) as may_differ:
             if may_differ:
                 parts = _parts_and_keys(db, message_ids)
             for part in parts:
