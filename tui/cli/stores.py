@@ -22,7 +22,14 @@ def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
     if options.store is None and not library_path().exists():
         yield None
         return
-    database = open_target(options.store or library_path())
+    with _opened(options) as database:
+        yield database
+
+
+@contextmanager
+def _opened(options: argparse.Namespace, *, write: bool = False) -> Iterator[Database]:
+    """Open the named store, or the library, and tell the user where a newer version made it."""
+    database = open_target(options.store or library_path(), write=write)
     try:
         if database.form.is_newer:
             note(f"backscroll: {database.file_read_only}")
@@ -66,13 +73,8 @@ def store_for_notes(options: argparse.Namespace) -> Iterator[Database]:
     """
     if options.store is None and not library_path().exists():
         needs_store(None)
-    database = open_target(options.store or library_path(), write=not options.json)
-    try:
-        if database.form.is_newer:
-            note(f"backscroll: {database.file_read_only}")
+    with _opened(options, write=not options.json) as database:
         yield database
-    finally:
-        database.close()
 
 
 @contextmanager
