@@ -23,7 +23,6 @@ from store.engine.server.connection import ServerConnection
 from store.events.rebuilding import differing
 from tests.cli.conftest import Run, configure
 from tests.cli.stdin import answering
-from tests.sources.postgres_server import Database as OnServer
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
 from tests.store.talks import Talk
@@ -238,7 +237,7 @@ def test_following_goes_on_where_the_server_was_lost(
     with contextlib.closing(open_target(url, write=True)) as db:
         talk = Talk(db)
         made = talk.session()
-    database = OnServer(postgres, url.split("/")[3].split("?")[0])
+    database = postgres.database_of(url)
     run("events", "--on", "--store", url)
 
     def write(number: int) -> None:

@@ -15,7 +15,6 @@ from store.stats.tables import STATISTICS
 from store.system.processes import this_process
 from store.verbs.marks import star
 from store.verbs.rollups import write
-from tests.sources.postgres_server import Database as OnServer
 from tests.sources.postgres_server import Server
 from tests.store.engines import new_server_store
 from tests.store.stats.test_rollups import answers, catch_up
@@ -39,8 +38,9 @@ def talk(url: str) -> Talk:
 
 def looker(postgres: Server, url: str, rights: str = "SELECT") -> str:
     """Return the URL of a new role."""
-    name = url.split("/")[3].split("?")[0]
-    OnServer(postgres, name).execute(
+    database = postgres.database_of(url)
+    name = database.name
+    database.execute(
         f"CREATE ROLE looker_{name} LOGIN;"
         f" GRANT USAGE ON SCHEMA public, backscroll TO looker_{name};"
         f" GRANT {rights} ON ALL TABLES IN SCHEMA public TO looker_{name};"
@@ -130,8 +130,9 @@ def test_the_doctor_says_what_a_role_lacks(
     found = printed(capsys, "doctor", "--store", role, "--fix")
     (only,) = of_rights(found)
     assert found["well"] and "may only read" in only["words"]
-    name = url.split("/")[3].split("?")[0]
-    OnServer(postgres, name).execute(
+    database = postgres.database_of(url)
+    name = database.name
+    database.execute(
         f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO looker_{name};"
         " GRANT SELECT ON public.chat_parts TO PUBLIC")
     found = printed(capsys, "doctor", "--store", role)

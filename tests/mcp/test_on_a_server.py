@@ -6,22 +6,15 @@ import asyncio
 
 import pytest
 
-from store.engine.opening import open_target
 from store.errors import StoreError
 from tests.sources.postgres_server import Server
-from tests.store.engines import new_server_store
-from tests.store.talks import Talk
+from tests.store.engines import server_store_that_says
 from tui.mcp.library import Library
 
 
 @pytest.fixture
 def url(postgres: Server) -> str:
-    found = new_server_store(postgres)
-    database = open_target(found, write=True)
-    talk = Talk(database)
-    talk.message(talk.session("Retry loop"), text="a needle in it")
-    database.close()
-    return found
+    return server_store_that_says(postgres, "a needle in it")
 
 
 async def test_a_server_is_searched_and_searched_again_after_a_restart(

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import asyncpg
 
@@ -190,6 +190,10 @@ class Server:
         name = f"db{next(_NUMBERS)}"
         self.admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return Database(self, name)
+
+    def database_of(self, url: str) -> Database:
+        """Return the database that a URL names."""
+        return Database(self, urlsplit(url).path.removeprefix("/"))
 
     def loaded(self, kind: str, file: str) -> Database:
         """Return a database with the rows of a sample."""

@@ -9,11 +9,13 @@ from itertools import chain
 from typing import Literal
 
 from store.engine import schema
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.engine.server.schema import SIDE_TABLES
 from store.errors import StoreError
+from store.verbs.marks import rename
 from tests.sources.postgres_server import Server
+from tests.store.talks import Talk
 
 ENGINES = ("sqlite", "postgresql")
 Form = Literal["own", "contract"]
@@ -39,6 +41,22 @@ _OTHERS_END = (
     " WHERE datname = current_database() AND pid <> pg_backend_pid()")
 _NUMBERS_BEGIN = (
     "SELECT setval(CAST(c.oid AS regclass), 1, false) FROM pg_class c WHERE relkind = 'S'")
+
+
+def server_store_that_says(server: Server, text: str) -> str:
+    """Return the URL of a new store with one message."""
+    url = new_server_store(server)
+    with contextlib.closing(open_target(url, write=True)) as database:
+        talk = Talk(database)
+        talk.message(talk.session("Retry loop"), text=text)
+    return url
+
+
+def name_another(url: str, now: int) -> None:
+    """Add a session to a store on a server, and name it by a verb."""
+    with contextlib.closing(open_target(url, write=True)) as database:
+        session = Talk(database).session("Since then")
+        in_transaction(database, rename, session, "Named", now=now)
 
 
 def new_server_store(server: Server) -> str:

@@ -48,10 +48,6 @@ from tests.store.test_server_large import OUTPUT, record_output
 from tests.store.test_server_store import renamed, until
 
 
-def server_of(url: str, postgres: Cluster) -> Server:
-    return Server(postgres, url.split("/")[3].split("?")[0])
-
-
 def titles(db: Database) -> list[str]:
     shown = sessions.SessionFilter(archived="include")
     return sorted(str(row.title) for row in sessions.page(db, shown, limit=-1))
@@ -178,7 +174,7 @@ def test_a_recorder_takes_its_session_from_its_lost_connection(
     postgres: Cluster, url: str
 ) -> None:
     """The network was gone: the server has not missed the first connection."""
-    server = server_of(url, postgres)
+    server = postgres.database_of(url)
     member, team = f"member_{server.name}", f"team_{server.name}"
     schemas = f"IN SCHEMA public, backscroll TO {team}"
     server.execute(f"CREATE ROLE {team}; CREATE ROLE {member} LOGIN IN ROLE {team};"
@@ -239,7 +235,7 @@ def test_statements_are_prepared_again_after_a_change_of_tables(
     database = open_target(url, write=True)
     Talk(database).session("Seen")
     statement = "SELECT * FROM user_marks_of_test"
-    other = server_of(url, postgres)
+    other = postgres.database_of(url)
     database.connection.script("CREATE TABLE public.user_marks_of_test (a int)")  # type: ignore[attr-defined]
     assert database.connection.execute(statement).fetchall() == []
     other.execute("ALTER TABLE public.user_marks_of_test ALTER COLUMN a TYPE text;"
@@ -390,7 +386,7 @@ def test_the_record_command_goes_on_when_the_server_was_killed(
         process.stdin.flush()
 
     def stored_text() -> str:
-        rows = server_of(url, postgres).rows("SELECT data_json FROM public.chat_parts")
+        rows = postgres.database_of(url).rows("SELECT data_json FROM public.chat_parts")
         return str(json.loads(rows[0]["data_json"])["text"]) if rows else ""
 
     feed({"type": "start"}, {"type": "text-start", "id": "t"},
@@ -524,7 +520,7 @@ async def test_a_standby_is_read_and_follows(postgres: Cluster, url: str) -> Non
 
 
 def test_a_role_whose_transactions_only_read(postgres: Cluster, url: str) -> None:
-    server = server_of(url, postgres)
+    server = postgres.database_of(url)
     server.execute(f"CREATE ROLE quiet_{server.name} LOGIN SUPERUSER;"
                    f" ALTER ROLE quiet_{server.name} SET default_transaction_read_only = on")
     database = open_target(renamed(url, user=f"quiet_{server.name}"), write=True)
@@ -538,7 +534,7 @@ def test_a_role_whose_transactions_only_read(postgres: Cluster, url: str) -> Non
 
 
 def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
-    server = server_of(url, postgres)
+    server = postgres.database_of(url)
     role = f"writer_{server.name}"
     tables = "ALL TABLES IN SCHEMA public, backscroll"
     server.execute(
@@ -581,7 +577,7 @@ def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
 async def test_a_recorder_goes_on_when_its_rights_come_back(
     postgres: Cluster, url: str
 ) -> None:
-    server, role = server_of(url, postgres), f"recorder_{url.split('/')[3].split('?')[0]}"
+    server, role = postgres.database_of(url), f"recorder_{url.split('/')[3].split('?')[0]}"
     tables = "ALL TABLES IN SCHEMA public, backscroll"
     await asyncio.to_thread(
         server.execute,

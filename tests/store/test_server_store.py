@@ -229,9 +229,9 @@ def test_a_role_that_may_read_alone(postgres: Cluster) -> None:
     url = new_server_store(postgres)
     writing = open_target(url, write=True)
     session = Talk(writing).session("Seen by all")
-    name = url.split("/")[3].split("?")[0]
-    reader = f"reader_{name}"
-    Server(postgres, name).execute(
+    server = postgres.database_of(url)
+    reader = f"reader_{server.name}"
+    server.execute(
         f"CREATE ROLE {reader} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader};"
         f" GRANT USAGE ON SCHEMA backscroll TO {reader};"
         f" GRANT SELECT ON ALL TABLES IN SCHEMA backscroll TO {reader}")
@@ -795,7 +795,7 @@ def test_columns_come_and_go_behind_an_open_store(postgres: Cluster) -> None:
     """Another program may add some; what they hold goes with a session, and comes back with it."""
     url = new_server_store(postgres)
     db, other = open_target(url, write=True), open_target(url, write=True)
-    server, ids, talk = Server(postgres, url.split("/")[3].split("?")[0]), IdMinter(), Talk(db)
+    server, ids, talk = postgres.database_of(url), IdMinter(), Talk(db)
 
     def work(session: str) -> None:
         recording, message = record(other, [{"type": "start"}, {"type": "text-start", "id": "t"}],
@@ -838,7 +838,7 @@ def test_what_a_column_held_comes_back_in_the_type_that_it_has_now(
     postgres: Cluster, server_stores: ServerStores, form: Form
 ) -> None:
     with server_stores.lent(form) as url, closing(open_target(url, write=True)) as first:
-        server, talk = Server(postgres, url.split("/")[3].split("?")[0]), Talk(first)
+        server, talk = postgres.database_of(url), Talk(first)
         sessions_made = [talk.session(), talk.session()]
         server.execute("ALTER TABLE chat_sessions ADD at timestamptz, ADD extra text")
         with closing(open_target(url, write=True)) as db:
@@ -866,7 +866,7 @@ def test_columns_that_the_server_fills_in_are_forked_and_brought_back(
     postgres: Cluster, server_stores: ServerStores, form: Form
 ) -> None:
     with server_stores.lent(form) as url, closing(open_target(url, write=True)) as first:
-        server, talk = Server(postgres, url.split("/")[3].split("?")[0]), Talk(first)
+        server, talk = postgres.database_of(url), Talk(first)
         session = talk.session()
         message = talk.message(session)
         server.execute("ALTER TABLE chat_sessions ADD words integer GENERATED ALWAYS AS"

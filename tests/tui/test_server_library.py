@@ -13,12 +13,10 @@ from textual.app import App
 
 from store.config import Settings
 from store.engine import schema
-from store.engine.database import in_transaction
 from store.engine.opening import open_target
 from store.errors import Refused
-from store.verbs.marks import rename
-from tests.sources.postgres_server import Database, Server
-from tests.store.engines import new_server_store
+from tests.sources.postgres_server import Server
+from tests.store.engines import name_another, new_server_store
 from tests.store.talks import Talk
 from tests.tui.stores import NOW, settled
 from tui.app import BackscrollApp
@@ -56,10 +54,10 @@ async def shown(condition: Callable[[], bool]) -> None:
 
 
 async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) -> None:
-    name = url.split("/")[3].split("?")[0]
-    role = f"looker_{name}"
+    database = postgres.database_of(url)
+    role = f"looker_{database.name}"
     await asyncio.to_thread(
-        Database(postgres, name).execute,
+        database.execute,
         f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA backscroll TO {role};"
         f" GRANT SELECT ON ALL TABLES IN SCHEMA public, backscroll TO {role}")
     library = Library.open_server(
@@ -159,7 +157,7 @@ async def test_a_server_that_is_gone_is_shown_until_it_is_back(
         await shown(lambda: not app.screen.query(TroubleBar))
         await pilot.press("escape")
         # The reason is the newest one: the connection is cut first, and then refused.
-        name = url.split("/")[3].split("?")[0]
+        name = postgres.database_of(url).name
         await asyncio.to_thread(postgres.admin.execute, (
             f"ALTER DATABASE {name} ALLOW_CONNECTIONS false; SELECT pg_terminate_backend(pid)"
             f" FROM pg_stat_activity WHERE datname = '{name}'"))
@@ -167,10 +165,7 @@ async def test_a_server_that_is_gone_is_shown_until_it_is_back(
         await asyncio.to_thread(
             postgres.admin.execute, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         await shown(lambda: "trying again" not in line(app, TopLine))
-        database = await asyncio.to_thread(open_target, url, write=True)
-        session = Talk(database).session("Since then")
-        in_transaction(database, rename, session, "Named", now=NOW)
-        await asyncio.to_thread(database.close)
+        await asyncio.to_thread(name_another, url, NOW)
         await shown(lambda: "2 sessions" in line(app, TopLine))
         assert toasts == []
 

@@ -12,12 +12,9 @@ import asyncpg
 import pytest
 
 from store.config import Settings
-from store.engine.database import Database, in_transaction
-from store.engine.opening import open_target
-from store.verbs.marks import rename
+from store.engine.database import Database
 from tests.sources.postgres_server import Server
-from tests.store.engines import new_server_store
-from tests.store.talks import Talk
+from tests.store.engines import name_another, server_store_that_says
 from tests.tui.stores import NOW, settled
 from tests.tui.test_server_library import line, shown
 from tui.app import BackscrollApp
@@ -31,12 +28,7 @@ WAITS = "waits for the table {}, which psql has locked"
 
 @pytest.fixture
 def url(postgres: Server) -> str:
-    found = new_server_store(postgres)
-    database = open_target(found, write=True)
-    talk = Talk(database)
-    talk.message(talk.session("Retry loop"), text="words")
-    database.close()
-    return found
+    return server_store_that_says(postgres, "words")
 
 
 @asynccontextmanager
@@ -71,10 +63,7 @@ async def test_a_browser_says_which_table_is_locked_and_goes_on(url: str, table:
             await shown(lambda: f"{words}, shown as of " in line(app, TopLine))
         assert await reading == 1
         await shown(lambda: "has locked" not in line(app, TopLine))
-        database = await asyncio.to_thread(open_target, url, write=True)
-        session = Talk(database).session("Since then")
-        in_transaction(database, rename, session, "Named", now=NOW)
-        await asyncio.to_thread(database.close)
+        await asyncio.to_thread(name_another, url, NOW)
         await shown(lambda: "2 sessions" in line(app, TopLine))
 
 

@@ -44,7 +44,6 @@ from store.store import Store
 from store.system.records import replaced
 from tests.bench.partitions import partition
 from tests.sources.postgres_server import REQUIRED, Server
-from tests.sources.postgres_server import Database as ServerDatabase
 from tests.store.engines import fill, new_server_store
 from tests.store.search import naive
 from tests.store.search.test_searching import asked, keys, last
@@ -315,7 +314,7 @@ def test_a_partitioned_store_gets_its_indexes(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = new_server_store(postgres)
-    partition(ServerDatabase(postgres, url.split("/")[3].split("?")[0]), 4)
+    partition(postgres.database_of(url), 4)
     server = open_target(url, write=True)
     session = Talk(server).session()
     assert not indexes_of(server.remote).newest and server.sql.partitions

@@ -24,7 +24,7 @@ from store.system.stopping import Stop
 from store.upkeep.on_server import keep_server
 from store.upkeep.process import start_upkeep
 from store.verbs.marks import rename
-from tests.sources.postgres_server import Database, Server
+from tests.sources.postgres_server import Server
 from tests.store.stats.test_rollups import answers, asked, catch_up
 from tests.store.talks import Talk
 from tui.live.indexing import Indexing
@@ -46,8 +46,7 @@ def is_equal(store: Path) -> bool:
 
 def guarded(url: str, postgres: Server) -> ServerUrl:
     """Return the URL of a user with a password."""
-    name = url.split("/")[3].split("?")[0]
-    found = server_url(Database(postgres, name).guarded_url)
+    found = server_url(postgres.database_of(url).guarded_url)
     assert found is not None and found.has_password
     return found
 
