@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from store.copying.masked_texts import masked_bytes, masked_json
 from store.copying.rows import (
     MESSAGES,
     METADATA,
@@ -23,7 +24,6 @@ from store.sharing.masks import Masking, Masks
 from store.sync.blocks import packed, unpacked
 from store.sync.jsontext import json_text
 from store.system.compression import unpack_frame
-from store.text.exact_json import NotJson, decode
 
 OWNER = "owner"
 """Key of a session's metadata: the name of the person whose session it is."""
@@ -66,7 +66,7 @@ def masked(rows: SessionRows, masking: Masking) -> SessionRows:
         tables[name] = [_masked_row(masks, columns, row) for row in tables[name]]
     tables["original_records"] = [
         _masked_block(masks, row) for row in sorted(tables["original_records"])]
-    tables["attachments"] = [_masked_file(masks, row) for row in sorted(tables["attachments"])]
+    tables["attachments"] = _masked_files(masks, sorted(tables["attachments"]))
     prompts = {digest: masks.mask(body) for digest, body in rows.prompts.items()}
     return _with_prompts(SessionRows(session, tables, prompts), rows.prompts)
 
@@ -74,49 +74,36 @@ def masked(rows: SessionRows, masking: Masking) -> SessionRows:
 def _masked_row(masks: Masks, columns: tuple[str, ...], row: Values) -> Values:
     return tuple(
         value if column in _STRUCTURE or not isinstance(value, str)
-        else _masked_json(masks, value) if column.endswith("_json")
+        else masked_json(masks, value) if column.endswith("_json")
         else masks.mask_member(column, value)
         for column, value in zip(columns, row, strict=True)
     )
 
 
-def _masked_json(masks: Masks, text: str) -> str:
-    """Return JSON with its texts masked; the text as it is where nothing in it is masked."""
-    try:
-        value = decode(text)
-    except NotJson:
-        return masks.mask(text)
-    found = masks.mask_json(value)
-    return text if found == value else json_text(found)
-
-
 def _masked_block(masks: Masks, row: Values) -> Values:
     session_id, first, count, checksum, body = row
     records = unpacked(count, body)
-    shown = [_masked_bytes(masks, record) for record in records]
+    shown = [masked_bytes(masks, record) for record in records]
     if shown == records:
         return row
     raw = b"\n".join(shown)
     return session_id, first, count, zlib.crc32(raw), packed(raw)
 
 
-def _masked_bytes(masks: Masks, record: bytes) -> bytes:
-    """Return a record or file masked; one that is no text is an image or the like, and stays."""
-    try:
-        text = record.decode("utf-8")
-    except UnicodeDecodeError:
-        return record
-    found = _masked_json(masks, text)
-    return record if found == text else found.encode("utf-8", "surrogatepass")
-
-
-def _masked_file(masks: Masks, row: Values) -> Values:
-    session_id, name, media_type, _size, body = row
-    raw = unpack_frame(body)
-    found = _masked_bytes(masks, raw)
-    if found == raw:
-        return row
-    return session_id, name, media_type, len(found), packed(found)
+def _masked_files(masks: Masks, rows: list[Values]) -> list[Values]:
+    """Return files masked, with the names that the masked parts have for them."""
+    found = dict[str, Values]()
+    for session_id, name, media_type, size, body in rows:
+        shown = masks.mask(name)
+        number = 2
+        while shown in found:
+            shown, number = f"{masks.mask(name)} ({number})", number + 1
+        raw = unpack_frame(body)
+        masked_raw = masked_bytes(masks, raw)
+        if masked_raw != raw:
+            size, body = len(masked_raw), packed(masked_raw)
+        found[shown] = (session_id, shown, media_type, size, body)
+    return list(found.values())
 
 
 def _with_prompts(rows: SessionRows, before: Mapping[str, str]) -> SessionRows:

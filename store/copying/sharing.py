@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 _PARENT = REQUIRED_COLUMNS[SESSIONS].index("parent_id")
 _UPDATED = REQUIRED_COLUMNS[SESSIONS].index("updated_at")
 _ARCHIVED = REQUIRED_COLUMNS[SESSIONS].index("archived_at")
+_READING = 2
+"""Raised where more is looked at for what is masked: all sessions are compared once more then."""
 
 
 @dataclass(slots=True)
@@ -231,8 +233,8 @@ def _name_of(masking: Masking | None) -> str:
     """Return a digest of what is masked, which does not tell what is let through."""
     if masking is None:
         return ""
-    words = [masking.secrets, masking.emails, masking.home, sorted(masking.own_rules.items()),
-             sorted(masking.let_through)]
+    words = [_READING, masking.secrets, masking.emails, masking.home,
+             sorted(masking.own_rules.items()), sorted(masking.let_through)]
     return hashlib.blake2b(repr(words).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 

@@ -365,13 +365,17 @@ def test_no_secret_leaves_the_machine(make: Make, engine: str) -> None:
     source.connection.execute(
         "INSERT INTO attachments VALUES ('ses_a', 'out.txt', 'text/plain', ?, ?)",
         (len(KEY), packed(KEY.encode())))
+    source.connection.execute(
+        "INSERT INTO attachments VALUES ('ses_a', ?, 'text/plain', 1, ?)",
+        (f"{KEY}.txt", packed(b"x")))
     share(source, team, person(masking=Masking()))
     words = repr(rows_in(team))
     first, second, *others = records_of_session(team, "ses_a")
     assert others == records[2:] and KEY.encode() not in first + second
     assert first.startswith(b'{"env":"[masked ') and second.startswith(b"plain [masked ")
-    ((body,),) = team.connection.execute("SELECT body FROM attachments").fetchall()
-    assert unpacked(1, body)[0].startswith(b"[masked ")
+    files = dict(team.connection.execute("SELECT name, body FROM attachments").fetchall())
+    assert sorted(files) == ["[masked API key].txt", "out.txt"]
+    assert unpacked(1, files["out.txt"])[0].startswith(b"[masked ")
     assert KEY not in words and "hunter2" not in words and "[masked " in words
     # Masked in another way, all is brought again.
     found = share(source, team, person(masking=Masking(emails=True)))
