@@ -91,7 +91,10 @@ class AsyncDatabase:
 
     @property
     def read_only(self) -> str | None:
-        """Why no verb can write to this store, or None when they can."""
+        """Why no verb can write to this store, or None when they can.
+
+        Of a store on a server, as it was at the last read, or two seconds before that.
+        """
         return self._read_only or self._reader.database.file_read_only
 
     async def read(
@@ -159,10 +162,11 @@ class AsyncDatabase:
         while True:
             writer = await self._writing()
             database = writer.database
-            if database.read_only:
-                raise Refused(database.read_only)
             work = partial(in_transaction, database, change, *args, **kwargs)
             try:
+                if database.read_only:
+                    await self._renew_reading(writer)
+                    continue
                 return await writer.run(work)
             except ConnectionClosedError:
                 self._refuse_closed()  # Else a task of another loop has opened it again.
@@ -234,6 +238,20 @@ class AsyncDatabase:
                 return await (await self._writing()).run(_nothing)
             except ConnectionClosedError:
                 self._refuse_closed()
+
+    async def _renew_reading(self, writer: ConnectionThread) -> None:
+        """Close a connection that cannot write, where another one could.
+
+        Raises:
+            Refused: The store is read only.
+        """
+        database = writer.database
+        if database.server is None or not await writer.run(database.is_stale):
+            raise Refused(str(database.read_only))
+        async with self._changing.held():
+            if self._writer is writer:
+                self._writer = None
+        await writer.close()
 
     def _end(self, ended: Ended, error: BaseException | None) -> None:
         ended(self._raised(error))
@@ -365,6 +383,8 @@ def _looked_at(
     if database.moved():
         raise _Moved
     try:
+        if database.has_other_rights():
+            raise _Moved
         return query(database, *args, **kwargs)
     except sqlite3.DatabaseError:
         if database.moved():

@@ -163,17 +163,23 @@ class Database:
     def is_stale(self) -> bool:
         """Return whether it must be opened again, as ``moved`` does; a server is asked.
 
-        Nobody listens to a server between two statements, so that it is gone, or came back, is
-        not seen before the next one.
+        Nobody listens to a server between two statements, so that it is gone, or came back, or
+        lets the login do something else, is not seen before the next one.
         """
         if self.moved():
             return True
-        if self.server is not None:
-            try:
-                self.connection.execute("SELECT 1").fetchone()
-            except sqlite3.Error:
-                return True
-        return False
+        try:
+            return self.has_other_rights(at_once=True)
+        except sqlite3.Error:
+            return True
+
+    def has_other_rights(self, *, at_once: bool = False) -> bool:
+        """Return whether a server lets the login do something else than when it was opened.
+
+        Args:
+            at_once: Ask the server now; else it is asked every two seconds at most.
+        """
+        return self.server is not None and self.remote.has_other_rights(at_once=at_once)
 
     def lock_session(self, session_id: str) -> None:
         """Keep others from changing a session until the transaction ends, where they could.

@@ -13,6 +13,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def quoted_text(text: str) -> str:
+    """Return a text as a constant of SQL, of either engine."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 class Dialect:
     """SQL of SQLite.
 

@@ -182,6 +182,10 @@ class Server:
         finally:
             self._run("pg_ctl", "-D", str(folder), "-m", "immediate", "-w", "stop")
 
+    def promote(self, folder: Path) -> None:
+        """Make a standby a server of its own."""
+        self._run("pg_ctl", "-D", str(folder), "-w", "promote")
+
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder)

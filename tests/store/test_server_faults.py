@@ -38,7 +38,7 @@ from store.stats.rollups import open_rollups
 from store.store import Store
 from store.system.processes import this_process
 from store.upkeep.doctor_on_server import examine_server
-from store.verbs.shelf import archive
+from store.verbs.shelf import archive, unarchive
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
 from tests.store.pooler import Pooler
@@ -489,8 +489,9 @@ def test_a_migration_that_is_killed_leaves_the_older_store(
 
 
 @pytest.mark.long
-@pytest.mark.long
-async def test_a_standby_is_read_and_follows(postgres: Cluster, url: str) -> None:
+async def test_a_standby_is_read_and_follows(
+    postgres: Cluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writing = open_target(url, write=True)
     first = Talk(writing).session("First")
     with postgres.standby() as folder:
@@ -514,6 +515,16 @@ async def test_a_standby_is_read_and_follows(postgres: Cluster, url: str) -> Non
             examined = examine_server(database.server)
             assert examined.is_well and any(
                 "standby" in one.words for one in examined.findings)
+            had = found.rights
+            await asyncio.to_thread(postgres.promote, folder)
+            await store.write(unarchive, [first], now=2)
+            monkeypatch.setattr("store.engine.server.connection.ASKED_EVERY_S", 0.0)
+            assert await store.read(archived) == set() and store.read_only is None
+            # It takes LISTEN now.
+            await asyncio.to_thread(until, lambda: found.rights != had)
+            before = found.version
+            await store.create_session("mine")
+            await asyncio.to_thread(until, lambda: found.version > before)
             found.close()
             database.close()
     writing.close()
@@ -528,6 +539,34 @@ def test_a_role_whose_transactions_only_read(postgres: Cluster, url: str) -> Non
     with pytest.raises(Refused, match="lets this role only read"):
         in_transaction(database, archive, ["ses_x"], now=1)
     database.close()
+
+
+async def test_a_store_follows_what_its_role_may_do(
+    postgres: Cluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what only the next connection of the role has."""
+    monkeypatch.setattr("store.engine.server.connection.ASKED_EVERY_S", 0.0)
+    server, role = postgres.database_of(url), f"turning_{url.split('/')[3].split('?')[0]}"
+
+    async def execute(sql: str) -> None:
+        await asyncio.to_thread(server.execute, sql)
+
+    turned = f"ALTER ROLE {role} SET default_transaction_read_only"
+    await execute(f"CREATE ROLE {role} LOGIN SUPERUSER; {turned} = on")
+    async with await Store.open(renamed(url, user=role)) as store:
+        for _ in range(2):
+            with pytest.raises(Refused, match="lets this role only read"):
+                await store.create_session("mine")
+            await execute(f"{turned} = off")
+            session = await store.create_session("mine")
+            assert [each.id for each in await store.sessions()] == [session.id]
+            assert store.read_only is None
+            await execute(f"{turned} = on")
+            await store.sessions()
+            assert "lets this role only read" in str(store.read_only)
+            await store.delete(session)  # The server lets the connection that is open.
+            await execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                          f" WHERE usename = '{role}'")
 
 
 # Rights that are lost, and disks that are full

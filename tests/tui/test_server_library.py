@@ -14,6 +14,7 @@ from textual.app import App
 from store.config import Settings
 from store.engine import schema
 from store.engine.opening import open_target
+from store.engine.server import watching
 from store.errors import Refused
 from tests.sources.postgres_server import Server
 from tests.store.engines import name_another, new_server_store
@@ -53,7 +54,10 @@ async def shown(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) -> None:
+async def test_a_role_that_may_only_read_is_told_so(
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LOOKED_AFTER_S", 0.05)
     database = postgres.database_of(url)
     role = f"looker_{database.name}"
     await asyncio.to_thread(
@@ -73,6 +77,54 @@ async def test_a_role_that_may_only_read_is_told_so(postgres: Server, url: str) 
         await shown(lambda: app.main.watcher.poller.version() > 0)
         await shown(app.main.watcher.shows_all)
         assert app.main.counter.moved_at == 0
+        # Rights that come and go, and settings of its next connections.
+        tables = "ALL TABLES IN SCHEMA public, backscroll"
+        setting = f"ALTER ROLE {role} SET default_transaction_read_only"
+        for sql, reason in (
+            (f"GRANT INSERT, UPDATE, DELETE ON {tables} TO {role}", None),
+            (f"REVOKE INSERT ON backscroll.changes FROM {role}", "no INSERT on changes"),
+            (f"GRANT INSERT ON backscroll.changes TO {role}", None),
+            (f"REVOKE UPDATE ON chat_messages FROM {role}", "no UPDATE on chat_messages"),
+            (f"GRANT UPDATE (metadata_json) ON chat_messages TO {role}", None),
+            (f"{setting} = on", "default_transaction_read_only"),
+            (f"{setting} = off", None),
+        ):
+            await asyncio.to_thread(database.execute, sql)
+            await shown(lambda reason=reason: (  # type: ignore[misc]
+                reason in str(app.library.no_change)
+                and line(app, BottomLine).startswith(" read only  ")
+                and "archive" not in line(app, BottomLine)
+                and "team  read only" in line(app, TopLine)
+            ) if reason else (
+                app.library.no_change is None and "archive" in line(app, BottomLine)
+                and "read only" not in line(app, BottomLine) + line(app, TopLine)))
+        await pilot.press("a")
+        await shown(lambda: "1 archived" in line(app, TopLine))
+
+
+@pytest.mark.long
+async def test_a_standby_that_takes_the_place_of_its_server_is_followed(
+    postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LOOKED_AFTER_S", 0.05)
+    with postgres.standby() as folder:
+        app = BackscrollApp(
+            Library.open_server(f"{url},{folder}", "team"), Settings(), poll_ms=20)
+        async with app.run_test(size=(160, 40)) as pilot:
+            await settled(app, pilot)
+            await pilot.press("a")
+            await shown(lambda: "1 archived" in line(app, TopLine))
+            await asyncio.to_thread(postgres.stop)
+            try:
+                await shown(lambda: "standby server" in str(app.library.no_change))
+                await shown(lambda: line(app, BottomLine).startswith(" read only  "))
+                assert app.main.watcher.poller.health.state == "fresh"
+                await asyncio.to_thread(postgres.promote, folder)
+                await shown(lambda: "read only" not in line(app, BottomLine))
+                await pilot.press("U")
+                await shown(lambda: "archived" not in line(app, TopLine))
+            finally:
+                await asyncio.to_thread(postgres.start)
 
 
 def test_an_older_store_is_migrated_and_that_is_said(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Literal
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 FILE_EVERY = 10
 """Polls between two looks at the file itself, where the connection sees its writes."""
+AGAIN_S = 1.0
+"""Between two tries to open a store whose server answers, but not for it."""
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 HealthState = Literal["fresh", "busy", "gone", "failed", "waits"]
@@ -66,6 +69,7 @@ class Poller:
         self._every_s = 0.0
         self._next: asyncio.TimerHandle | None = None
         self._watch = library.server_watch()
+        self._rights, self._again_at = library.rights, 0.0
         self._take_connection()
 
     def _take_connection(self) -> None:
@@ -125,8 +129,12 @@ class Poller:
         if watch.trouble is not None:
             self.set_health("failed", watch.trouble)
             return False
-        if self.health.state not in ("fresh", "waits") and not self._reopening:
-            self._lost = False
+        has_other_rights = watch.rights not in (None, self._rights)
+        if not self._reopening and (
+            has_other_rights or self.health.state not in ("fresh", "waits")
+        ) and (not self._lost or time.monotonic() >= self._again_at):
+            self._lost, self._rights = False, watch.rights
+            self._again_at = time.monotonic() + AGAIN_S
             self._reopen()
         if watch.waits is not None:
             self.set_health("waits", watch.waits)

@@ -57,7 +57,7 @@ class StoreWatcher:
             library: The store.
             pace: How often.
             show: Shows what moved; what it raises leaves that to the next pass.
-            health_changed: Called when the store turns busy, gone or fresh.
+            health_changed: Called when the store turns busy, gone or fresh, or was opened again.
         """
         # Before anything is read, so that nothing can be written in between unseen.
         self.poller = Poller(library, self._noticed, self._health_changed, self._reopen)
@@ -115,6 +115,7 @@ class StoreWatcher:
             self.poller.reopened(error)
         else:
             self.poller.reopened()
+            self._tell_health()
 
     # Passes over what moved
 

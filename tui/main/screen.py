@@ -336,7 +336,11 @@ class MainScreen(CommandPane, Screen[None]):
         if self.is_attached:
             health = self.watcher.poller.health
             summary = self.query_one(TopLine).summary = self.counter.summary(health)
-            self.query_one(BottomLine).note = "read only" if summary.read_only else ""
+            bottom, note = self.query_one(BottomLine), "read only" if summary.read_only else ""
+            if note != bottom.note:
+                bottom.note = note
+                bottom.look()
+                show_keys(self)
             above = self.app.screen
             # One that is being composed shows the count once it is mounted.
             if isinstance(above, ShowsRunning) and above.is_mounted:

@@ -123,6 +123,11 @@ class Library:
         """Why no verb can be done to the store, None where they can."""
         return self.limits.read_only or self.database.file_read_only
 
+    @property
+    def rights(self) -> str | None:
+        """What a server lets the login do with the store; None for a file."""
+        return None if self.database.server is None else self.database.remote.rights
+
     @contextmanager
     def limited_s(self, seconds: float) -> Iterator[None]:
         """Break off what the plain connection reads from a server, after some time.
@@ -212,7 +217,7 @@ class Library:
         if opened is None or not same_file(opened.signature, signature(opened.path, opened.way)):
             fresh = await asyncio.to_thread(open_database, self.path, write=False)
             stale, self.database = self.database, fresh
-            stale.close()
+            await asyncio.to_thread(stale.close)
             return
         # The same file with another -wal: whoever is open holds on to the one that is gone.
         async with self._opening(), self._store.none_open() if self._store else nullcontext():

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -26,6 +27,7 @@ from store.engine.server.addresses import use
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.holder import holder
 from store.engine.server.login import SETTINGS, Login, login_of
+from store.engine.server.rights import ASKED_EVERY_S
 from store.engine.server.rows import row_class
 from store.engine.server.sent import Sent
 from store.engine.server.statements import Turned, turned
@@ -195,6 +197,8 @@ class ServerConnection:
             texts as they are. Bytes are taken for those of a text, as in the event log.
         claimed: Sessions that only its recorders may record.
         process: The server's process; a pooler makes a number up.
+        rights_question: A statement that finds ``rights``; set when the store's tables are known.
+        rights: What the server let the login do when the store was opened.
         waits: Which table a statement waits for, and who has locked it, as
             ``store.engine.server.lock_waits`` has found; None where that is not known.
     """
@@ -214,6 +218,8 @@ class ServerConnection:
         self.total_changes = 0
         self.text_factory: Callable[[bytes], Any] = str
         self.claimed: set[str] = set()
+        self.rights_question = self.rights = ""
+        self._rights_asked_at = 0.0
         self.waits: str | None = None
         self._beside: sqlite3.Connection | None = None
         self._loop = AnswerLoop()
@@ -289,6 +295,31 @@ class ServerConnection:
             statement = self._prepared(sql)
             records = self._answer(self._fetching(statement, parameters))
         return self._cursor(statement, records)
+
+    def take_rights(self, question: str) -> None:
+        """Learn what the server lets the login do.
+
+        Args:
+            question: A statement that finds it, as one text.
+        """
+        self.rights_question = question
+        self.rights = self._found_rights()
+
+    def has_other_rights(self, *, at_once: bool = False) -> bool:
+        """Return whether the login may do something else than when the store was opened.
+
+        Args:
+            at_once: Ask the server now; else it is asked every ``ASKED_EVERY_S`` at most.
+        """
+        if not self.rights_question or not at_once and (
+                time.monotonic() - self._rights_asked_at < ASKED_EVERY_S):
+            return False
+        return self._found_rights() != self.rights
+
+    def _found_rights(self) -> str:
+        self._rights_asked_at = time.monotonic()
+        (found,) = self.execute(self.rights_question).fetchone()
+        return str(found)
 
     def send(self, sql: str, parameters: Parameters, /) -> Sent | None:
         """Send a statement without waiting for its answer; None where ``execute`` has to.

@@ -18,6 +18,7 @@ from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
 from store.engine.server.event_log import ServerEvents
 from store.engine.server.login import schemas_of, url_address
+from store.engine.server.rights import question, why_only_read
 from store.engine.server.schema import migrate, names, side_schema, version_in
 from store.engine.server.searched import HAS_ICU, make_indexes
 from store.engine.server_url import ServerTrouble, ServerUrl
@@ -30,7 +31,6 @@ _TABLES = (
     "SELECT n.nspname, c.relname, a.attname, t.typname,"
     " coalesce(k.collname, '') AS collation,"
     " has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE') AS readable,"
-    " has_table_privilege(c.oid, 'INSERT, UPDATE') AS writable,"
     " pg_catalog.pg_table_is_visible(c.oid) AS visible,"
     " has_schema_privilege(n.oid, 'USAGE') AS usable"
     " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
@@ -57,14 +57,12 @@ class _Tables(NamedTuple):
         columns: Of each table, the names of its columns and their types.
         ids: The collation of the sessions' ids; empty where it is the database's own.
         unreadable: A right that this login lacks to read it, or None.
-        writable: Whether this login may change them.
     """
 
     schema: str
     columns: Mapping[str, Mapping[str, str]]
     ids: str
     unreadable: str | None
-    writable: bool
 
 
 def open_server(
@@ -129,8 +127,9 @@ def _opened(
         make_indexes(connection)
     form = _form(connection, tables, version)._replace(older=older)
     connection.sql = form.sql
+    connection.take_rights(question(tables.schema, ours=version is not None))
     refusal = _OLDER.format(url, older, schema.CURRENT_VERSION) if older is not None else (
-        _why_read_only(connection, tables, form))
+        _why_read_only(connection, form))
     reason = refusal or (None if write else READING)
     if reason is None and form.name == "own":
         ServerEvents(connection).renew()
@@ -158,8 +157,7 @@ def _tables(connection: ServerConnection) -> _Tables | None:
     found: dict[str, dict[str, dict[str, str]]] = {}
     collations: dict[str, str] = {}
     unreadable: dict[str, str] = {}
-    unwritable: set[str] = set()
-    for place, table, column, kind, collation, may_read, may_write, visible, usable in (
+    for place, table, column, kind, collation, may_read, visible, usable in (
         connection.execute(_TABLES).fetchall()
     ):
         if (path and place not in path) or (not path and not visible):
@@ -170,14 +168,11 @@ def _tables(connection: ServerConnection) -> _Tables | None:
         if not may_read:
             unreadable[place] = f"SELECT on the table {table}" if usable else (
                 f"USAGE on the schema {place}")
-        if not may_write:
-            unwritable.add(place)
     if not found:
         return None
     place = next((one for one in path if one in found), next(iter(found)))
     return _Tables(
-        place, found[place], collations.get(place, ""), unreadable.get(place),
-        place not in unwritable)
+        place, found[place], collations.get(place, ""), unreadable.get(place))
 
 
 def _where_else(connection: ServerConnection) -> str:
@@ -272,23 +267,13 @@ def _form(connection: ServerConnection, tables: _Tables, version: int | None) ->
     return Form(name, version or 0, title and not own, hidden and not own, columns, dialect)
 
 
-def _why_read_only(
-    connection: ServerConnection, tables: _Tables, form: Form
-) -> str | None:
+def _why_read_only(connection: ServerConnection, form: Form) -> str | None:
     url = connection.url
     if form.is_newer and form.name == "own":
         return (
             f"{url} was written by a newer Backscroll (version {form.version}, known up to"
             f" {form.newest_known}), so it is {READING}; update Backscroll to write to it")
-    standby, reading = connection.execute(
-        "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'").fetchone()
-    if standby:
-        return f"{url} is a standby server, so it is {READING}"
-    if reading:
-        return f"{url} lets this role only read (default_transaction_read_only), so it is {READING}"
-    if not tables.writable:
-        return f"your role may only read {url}, so it is {READING}"
-    return None
+    return why_only_read(url, connection.rights)
 
 
 def _local(connection: ServerConnection, place: str) -> Path:

@@ -53,11 +53,13 @@ def watch(database: Database) -> ServerWatch:
     assert database.server is not None
     connection = cast(ServerConnection, database.connection)
     if database.form.name != "own":
-        return ServerWatch(database.server, _ANY_WRITE, listens=False)
+        return ServerWatch(
+            database.server, _ANY_WRITE, listens=False, rights=connection.rights_question)
     question = (
         f"SELECT CAST(written_by AS text) || ' ' || seq FROM {connection.schemas['changes']}"
         " ORDER BY written_by DESC, seq DESC LIMIT 1")
-    return ServerWatch(database.server, question, listens=True)
+    return ServerWatch(
+        database.server, question, listens=True, rights=connection.rights_question)
 
 
 class ServerWatch:
@@ -68,9 +70,13 @@ class ServerWatch:
         trouble: Why the server does not answer now; None while it does.
         since: When that began, ``time.time``; 0 while it answers.
         waits: Which table this process waits for now, and who has locked it; None for none.
+        rights: What the server lets the login do, see ``store.engine.server.rights``; None
+            before the first answer.
     """
 
-    def __init__(self, url: ServerUrl, question: str, *, listens: bool) -> None:
+    def __init__(
+        self, url: ServerUrl, question: str, *, listens: bool, rights: str = "SELECT ''"
+    ) -> None:
         """Start watching.
 
         Args:
@@ -79,12 +85,15 @@ class ServerWatch:
                 transactions that end in another order than they began in; it is asked where
                 the server tells of changes.
             listens: Whether the server tells of changes.
+            rights: A statement that finds ``rights``.
         """
         self.version = 0
         self.trouble: str | None = None
         self.since = 0.0
         self.waits: str | None = None
+        self.rights: str | None = None
         self._url, self._question, self._listens = url, question, listens
+        self._rights_question = rights
         self._loop = AddressLoop()
         self._closed = threading.Event()
         self._told, self._closing = asyncio.Event(), asyncio.Event()
@@ -115,8 +124,10 @@ class ServerWatch:
                     pause = FIRST_PAUSE_S
                 self.trouble = self._url.without_secrets(reason(error))
                 self.waits = None
+            else:
+                pause = 0.0
             self._closed.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(max(2 * pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._loop.close()
 
     async def _watch(self) -> None:
@@ -128,11 +139,12 @@ class ServerWatch:
             driver.terminate()
 
     async def _ask(self, driver: Any) -> None:
-        """Ask until the watch is closed or the connection fails."""
+        """Ask until the watch is closed, the connection fails, or another one has other rights."""
         may_listen = self._listens and not await is_pooled(driver)
         if may_listen:
             # A standby takes no LISTEN.
             may_listen = not await driver.fetchval("SELECT pg_is_in_recovery()")
+        rights = await driver.fetchval(self._rights_question)
         pause = LOOKED_AFTER_S if may_listen else ASKED_EVERY_S
         told, listens = self._told, False
         last, moved_at, looked_at = object(), -CALM_S, 0.0
@@ -148,12 +160,14 @@ class ServerWatch:
             if self.waits is not None or asked - looked_at >= LOOKED_AFTER_S:
                 looked_at = asked
                 self.waits = await waited_for(driver, processes_of(self._url))
+                if await driver.fetchval(self._rights_question) != rights:
+                    return
             gap = min(max(GAP_S, GAPS * (time.monotonic() - asked)), LONGEST_GAP_S)
             if found != last:
                 moved_at = asked
             if found != last or told.is_set() or self.trouble is not None:
                 self.version += 1
-            last, self.trouble, self.since = found, None, 0.0
+            last, self.trouble, self.since, self.rights = found, None, 0.0, rights
             told.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), gap)
