@@ -16,7 +16,10 @@ from store.errors import StoreError
 from store.system.paths import expanded
 
 SCHEMES = ("postgresql", "postgres")
-_SECRET = re.compile(r"(?i)\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token")
+_SECRETS = r"\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token|scram_\w+_key"
+_SECRET = re.compile(rf"(?i){_SECRETS}")
+_WITHIN = re.compile(rf"(?i)(?:^|\W)(?:{_SECRETS})\s*=|://[^@]*@")
+"""A password that is named within another value, or a URL that may have one."""
 _HIDDEN = "***"
 MARK = "#server="
 """Before the identity of a database, in the name of one whose URL led to another one before."""
@@ -42,8 +45,8 @@ UNDERSTOOD = FOR_THE_DRIVER | frozenset((
 ))  # fmt: skip
 _RENAMED = {"currentschema": "schema", "username": "user", "pgpassword": "password"}
 """Parameters of other clients, and what PostgreSQL's own call them."""
-_FIRST = "service|hostaddr|host|port|dbname|user|password|passfile|sslmode|schema|options"
-_CONNINFO = re.compile(rf"\s*(?:{_FIRST})\s*=")
+_JDBC = re.compile(r"(?i)jdbc:postgresql:(?!//)/?")
+_KEYWORD = re.compile(r"\s*(\w+)\s*=")
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?=\s|$)", re.S)
 
 
@@ -146,15 +149,16 @@ def server_url(name: str) -> ServerUrl | None:
     """Return a parsed URL such as ``postgresql://user@host/database``; None for other names.
 
     psql's other form (``service=team``, ``host=db dbname=hub``), SQLAlchemy's spelling with a
-    driver (``postgresql+asyncpg://``) and JDBC's (``jdbc:postgresql://``) are accepted too.
+    driver (``postgresql+asyncpg://``) and JDBC's (``jdbc:postgresql://``, which leaves the slashes
+    out where no host is named) are accepted too.
     """
     name, mark, identity = name.partition(MARK)
     if mark:
         found = server_url(name)
         return None if found is None else replace(found, text=f"{found}{mark}{identity}")
-    if _CONNINFO.match(name):
+    if _is_of_pairs(name):
         return _from_pairs(name)
-    scheme, slashes, rest = name.strip().partition("://")
+    scheme, slashes, rest = _JDBC.sub("postgresql:///", name.strip()).partition("://")
     scheme = scheme.lower().removeprefix("jdbc:")
     if not slashes or scheme.partition("+")[0] not in SCHEMES:
         return None
@@ -170,6 +174,15 @@ def server_url(name: str) -> ServerUrl | None:
         # It may be "host:password" instead of "user:password@host".
         return _faulty("cannot be read: its port is not a number; write user:password@host:port")
     return _made(user, f"{hosts}{parts.path}", parse_qsl(parts.query, keep_blank_values=True))
+
+
+def _is_of_pairs(name: str) -> bool:
+    """Return whether a name is made of pairs with a keyword that is known; the first may be new."""
+    found = _KEYWORD.match(name)
+    while found is not None and found[1] not in UNDERSTOOD and found[1] not in _NOT_FOR_US:
+        pair = _PAIR.match(name, found.start())
+        found = None if pair is None else _KEYWORD.match(name, pair.end())
+    return found is not None
 
 
 def _from_pairs(name: str) -> ServerUrl:
@@ -218,7 +231,11 @@ def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:
     """
     options = _options(given)
     shown = [(key, value) for key, value in options if not _SECRET.fullmatch(key)]
+    # Those of the session are the server's, and may hold anything.
+    shown = [(key, value) for key, value in shown if key != "options" or not _WITHIN.search(value)]
     user = login.partition(":")[0]
+    if any(map(_WITHIN.search, (unquote(user), unquote(where), *(value for _, value in shown)))):
+        return _faulty("cannot be read: a password in it stands within another value")
     text = f"postgresql://{user}@{where}" if user else f"postgresql://{where}"
     dsn = f"postgresql://{login}@{where}" if login else f"postgresql://{where}"
     return ServerUrl(text + _query(shown), dsn + _query(options))

@@ -11,8 +11,10 @@ HIDDEN = "***"
 _URL = r"\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}"
 _USER = rf"({_URL}[^\s:@/]*:)\S*(@)"
 _PORT = rf"({_URL}[^\s:@/,\[\]]+:)(?!\d+(?:[/?#,\s'\"]|$))[^\s@/?#'\",*]+"
-_KEY = r"(?i)(\b\w*pass(?:word|wd|phrase)?\s*=\s*)"
-_PAIR = _KEY + r"""('(?:[^'\\]|\\.)*'?[^\s&;'",]*|"[^"]*"?|[^\s&;'",]+)"""
+_SECRET = r"\b(?:\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token|scram_\w+_key)"
+_KEY = rf"(?i)({_SECRET}(?:\s*=\s*|%3D))"
+_PAIR = _KEY + r"""('(?:[^'\\]|\\.)*'?[^\s&;'",]*|"[^"]*"?|(?:\\+.|[^\s&;'",\\])+)"""
+_BARE = r"(?i)(\bpostgres(?:ql)?(?::|//)[^\s:@/]*:)\S*(@)"
 _THIN = r"(?i)(\bjdbc:[a-z]+:[a-z]*:@?[^\s:@/]*/)[^\s@]*(?=@)"
 _QUERY = r"(?i)([?&;](?:\w*pass(?:word|wd)?|pwd|secret|token)=)[^\s&;'\"]+"
 
@@ -27,6 +29,8 @@ def masked(text: str) -> str:
         text = re.sub(_PAIR, rf"\1{HIDDEN}", text)
     if "jdbc:" in text:
         text = re.sub(_THIN, rf"\1{HIDDEN}", text)
+    if "postgres" in text:
+        text = re.sub(_BARE, rf"\1{HIDDEN}\2", text)
     if ":/" not in text:
         return text
     text = re.sub(_USER, rf"\1{HIDDEN}\2", text)

@@ -151,9 +151,18 @@ def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert arguments("postgresql://h/db?options=-cjit%3Doff")["options"] == "-cjit=off"
 
 
-def test_a_target_that_no_server_has() -> None:
-    with pytest.raises(ServerTrouble, match="target_session_attrs is primery, which is none of"):
+def test_a_target_that_no_server_has(
+    hub_server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "target_session_attrs is primery, which is none of"
+    with pytest.raises(ServerTrouble, match=said):
         login_of(url_of("postgresql://h/db?target_session_attrs=primery"))
+    with pytest.raises(ServerTrouble, match="no server of the kind that target_session_attrs asks"):
+        HubSource()._servers.moment(url_of(hub_server.url + "&target_session_attrs=standby"))
+    monkeypatch.setenv("PGTARGETSESSIONATTRS", "primery")
+    with pytest.raises(ServerTrouble, match=said):
+        login_of(url_of("postgresql://h/db"))
+    assert arguments("postgresql://h/db?target_session_attrs=any")["host"] == ["h"]
 
 
 def test_tls_that_verifies_nothing() -> None:
@@ -179,11 +188,22 @@ def test_a_file_of_tls_that_is_not_there_is_named(
 
 @pytest.mark.parametrize(("code", "said"), [
     (62, "of another name"), (64, "of another name"), (18, "sslrootcert names the authority"),
+    (10, "cannot be verified"), (23, "cannot be verified"),
 ])
 def test_why_a_certificate_is_refused(code: int, said: str) -> None:
     error = ssl.SSLCertVerificationError(1, "refused")
     error.verify_code, error.verify_message = code, "why."
     assert said in reason(error) and "(why)" in reason(error)
+    # One that has expired or was taken back is not of another authority.
+    assert ("sslrootcert" in reason(error)) == (code == 18)
+
+
+def test_files_of_tls_that_are_no_certificate(tmp_path: Path) -> None:
+    file = tmp_path / "none.crt"
+    file.write_text("none")
+    url = url_of(f"postgresql://127.0.0.1:1/db?sslmode=require&sslcert={file}&sslkey={file}")
+    with pytest.raises(ServerTrouble, match="the files of sslcert and sslkey cannot be used"):
+        HubSource()._servers.moment(url)
 
 
 def test_a_schema_is_searched() -> None:

@@ -31,6 +31,14 @@ def read(name: str) -> ServerUrl:
         ("host=h password=pw;", "postgresql://h"),
         ("host=/run/pg dbname=db password = pw", "postgresql:///db?host=/run/pg"),
         ("jdbc:postgresql://h/db?user=me&password=pw", "postgresql://h/db?user=me"),
+        ("jdbc:postgresql:db?password=pw", "postgresql:///db"),
+        ("jdbc:postgresql:/?user=me&password=pw", "postgresql:///?user=me"),
+        ("application_name=x host=h password=pw", "postgresql://h"),
+        ("connect_timeout=3 password=pw user=me host=h", "postgresql://me@h"),
+        ("target_session_attrs=any password=pw", "postgresql://?target_session_attrs=any"),
+        ("new_word='a b' host=h password=pw", "postgresql://h?new_word=a+b"),
+        ("postgresql://h/db?scram_client_key=pw&oauth_client_secret=pw", "postgresql://h/db"),
+        ("postgresql://h/db?options=-capp.password%3Dpw&schema=x", "postgresql://h/db?schema=x"),
         ("postgresql://h/db?passwd=pw&PGPASSWORD=pw&PassPhrase=pw", "postgresql://h/db"),
         (
             "postgresql://me@h/db?options=-csearch_path%3Dteam&ssl=require&connect_timeout=3",
@@ -55,7 +63,9 @@ def test_the_driver_gets_the_password() -> None:
     "name",
     ["postgresql://me:p/w@host/db", "postgresql://me:p?w@host/db", "postgresql://me:p#w@host/db",
      "postgresql://me:p#w", "postgresql://[host/db", "host=db password='p w", "host=me me:p",
-     "host=me;port=1;password=p", "dbname=postgresql://me:p@host/db"],
+     "host=me;port=1;password=p", "dbname=postgresql://me:p@host/db",
+     "dbname='postgresql://me:p@host/db'", "postgresql:///?dbname=postgresql://me:p@host/db",
+     "host=me,password=p", "host=me&password=p", "postgresql://h/db?user=me;password=p"],
 )  # fmt: skip
 def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
     url = read(name)
@@ -65,7 +75,8 @@ def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
 
 
 def test_other_names_are_paths() -> None:
-    for name in ("state.db", "sqlite:///x", "mysql://h/db", "postgresql.db", ""):
+    for name in ("state.db", "sqlite:///x", "mysql://h/db", "postgresql.db", "", "year=2026",
+                 "a=b c", "year=2026/host=h.db", "new_word='a host=h"):  # fmt: skip
         assert server_url(name) is None
     assert as_root("~/x") == Path("~/x").expanduser()
 

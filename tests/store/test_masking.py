@@ -29,6 +29,10 @@ def test_a_password_is_hidden_wherever_it_stands(url: str) -> None:
     "jdbc:postgresql://u:secret@h/db", "jdbc:postgresql://h/db?user=u&password=secret",
     "postgresql://h/db?passwd=secret", "service=x sslpassword=secret", "host=h passwd='a\\'secret'",
     "jdbc:postgresql://h/db?user=u&PGPASSWORD=secret", "jdbc:oracle:thin:u/secret@h",
+    "Host=h;pwd=secret", "postgresql:u:secret@h/db", "postgres:u:secret@h",
+    "postgresql//u:secret@h", "postgresql://h/db?oauth_token=secret",
+    "host=h password=a\\ secret user=u",
+    "postgresql://h/db?options=-c%20app.password%3Dsecret", "host=h scram_server_key=secret",
 ])  # fmt: skip
 def test_other_forms_of_a_login_are_masked_too(text: str) -> None:
     for words in (text, f"no file {text!r}", f"{text} cannot be opened"):
@@ -42,6 +46,7 @@ def test_other_forms_of_a_login_are_masked_too(text: str) -> None:
     "http://localhost:8080/x", "http://localhost:8080", "C:/work", "12:30 and a@b.c",
     "postgresql://h1:5432,h2:5433/db", "http://[::1]:80/x", "no session 'abc'",
     "write user:password@host:port", "its password as %2F", "password authentication failed",
+    "postgres:15@sha256:ab", "postgres:public:table",
 ])  # fmt: skip
 def test_other_text_stays(text: str) -> None:
     assert masked(text) == text

@@ -82,7 +82,8 @@ def login_of(url: ServerUrl) -> Login:
     if url.fault is not None:
         raise ServerTrouble(url, url.fault)
     found = _resolved(url, os.environ)
-    _require_target(url, found.get("target_session_attrs"))
+    _require_target(
+        url, found.get("target_session_attrs") or os.environ.get("PGTARGETSESSIONATTRS"))
     _require_files(url, found, os.environ)
     hosts, ports = _listed(found.get("host")), _listed(found.get("port"))
     addresses = _listed(found.get("hostaddr") or os.environ.get("PGHOSTADDR"))

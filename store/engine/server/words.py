@@ -26,6 +26,9 @@ OF_THE_DRIVER = ("ConnectionDoesNotExistError", "InterfaceError", "InternalClien
 """Errors of the driver's own about a connection that is closed, or is in no state to be used."""
 _OF_ANOTHER_NAME = (62, 64)
 """OpenSSL's ``X509_V_ERR_HOSTNAME_MISMATCH`` and ``X509_V_ERR_IP_ADDRESS_MISMATCH``."""
+_OF_NO_TRUST = (9, 10, 11, 12, 13, 14, 15, 16, 23)
+"""Of ``X509_V_ERR``: the dates of a certificate, or of the list of those that were revoked, and
+that it is one of these."""
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -46,6 +49,8 @@ def reason(error: BaseException) -> str:
         return _of_tls(error)
     if isinstance(error, ConnectionError) and "SSL" in said:
         return "does not offer TLS, which sslmode asks for; sslmode=prefer does without"
+    if type(error).__name__ == "TargetServerAttributeNotMatched":
+        return "has no server of the kind that target_session_attrs asks for"
     if isinstance(error, OSError):
         return f"cannot be reached: {_of_system(error)}"
     return f"cannot be read: {said or type(error).__name__}"
@@ -58,10 +63,14 @@ def _of_tls(error: ssl.SSLError) -> str:
             return (
                 f"cannot be reached: its TLS certificate is of another name ({said}); connect by a"
                 " name that it has, and say with hostaddr=ADDRESS where that is")
+        way = "" if error.verify_code in _OF_NO_TRUST else (
+            "; sslrootcert names the authority to trust")
+        return f"cannot be reached: its TLS certificate cannot be verified ({said}){way}"
+    if "PEM lib" in str(error):
+        # Its own words are those of no file at all.
         return (
-            f"cannot be reached: its TLS certificate cannot be verified ({said});"
-            " sslrootcert names the authority to trust"
-        )
+            "cannot be reached: TLS failed (the files of sslcert and sslkey cannot be used;"
+            " sslpassword is the password of a key that has one)")
     said = (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
     return f"cannot be reached: TLS failed ({said})"
 
