@@ -17,7 +17,7 @@ from store.sources.base.servers.connection import PostgresRows, Servers
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from tests.sources import test_hub_expected
-from tests.sources.postgres_server import Database, Server
+from tests.sources.postgres_server import DATA, Database, Server
 from tests.sources.server_rows import drafts_of, url_of
 from tests.sources.test_postgres_live import BUSY, LAST_MESSAGE, PART, text
 
@@ -75,6 +75,29 @@ def test_a_value(sql: str, value: object, reader_of_values: PostgresRows) -> Non
 def test_text_that_is_not_utf8() -> None:
     fetched = values.Fetched([values.Column("a", "text", "scalar")], [[b"a\xff"], [b"b"]])
     assert fetched.rows() == [{"a": "a\ufffd"}, {"a": "b"}]
+
+
+@pytest.mark.parametrize(("encoding", "letters", "title"), [
+    ("SQL_ASCII", "61e962", "a\ufffdb"), ("SQL_ASCII", "c3a4", "ä"), ("LATIN1", "61e962", "aéb"),
+    ("WIN1252", "8161e9", "\ufffdaé"), ("KOI8R", "c1", "а"),  # noqa: RUF001
+    ("EUC_TW", "c4e3", "中"),
+])  # fmt: skip
+def test_a_text_of_another_encoding_costs_itself(
+    encoding: str, letters: str, title: str, postgres: Server
+) -> None:
+    name = f"of_{encoding.lower()}_{letters}"
+    postgres.admin.execute(
+        f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    server = Database(postgres, name)
+    server.execute((DATA / "hub" / "postgresql.sql").read_text())
+    server.execute(
+        "INSERT INTO projects(id, name) VALUES ('p', 'p'); INSERT INTO sessions(id, project_id,"
+        f" slug, title) VALUES ('s', 'p', 's', convert_from('\\x{letters}', '{encoding}'));"
+        "INSERT INTO messages(id, session_id, role, data) VALUES ('m', 's', 'user', '{}');"
+        "INSERT INTO parts(id, message_id, session_id, type, data)"
+        " VALUES ('x', 'm', 's', 'text', '{\"text\": \"hi\"}')")
+    found, problems = drafts_of(HubSource(), url_of(server.url))
+    assert (problems, found["s"].title, len(found["s"].messages)) == ([], title, 1)
 
 
 ODD = (

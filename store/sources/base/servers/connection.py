@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from store.engine.dialect import quoted
 from store.engine.server.addresses import AddressLoop, use
+from store.engine.server.connection import converter
 from store.engine.server.login import SETTINGS, Login, login_of, url_address
 from store.engine.server.rows import row_class
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
@@ -434,7 +435,7 @@ class PostgresRows:
 
     def contains(self, column: str, place: int) -> str:
         """Return the condition that a column's text contains the text bound at a place."""
-        return f"strpos(CAST({column} AS text), ${place}) > 0"
+        return f"strpos(CAST({column} AS text), CAST(${place} AS text)) > 0"
 
     def _tables(self) -> dict[str, Table]:
         if self.known is None:
@@ -469,13 +470,18 @@ async def _fetched(connection: Any, sql: str, bound: Sequence[object]) -> values
     """Return what a statement finds, each value as its text."""
     shape = await connection.prepare(sql)
     columns = values.columns_of(shape.get_attributes())
+    bound = [
+        value if value is None else converter(each.name)(value)
+        for each, value in zip(shape.get_parameters(), bound, strict=True)
+    ]
     if not sql.startswith("SELECT"):
         # What a transaction refuses, or answers with texts alone, such as SHOW.
         found = await connection.fetch(sql, *bound)
         texts = [[str(value).encode() for value in record.values()] for record in found]
         return values.Fetched(columns, texts)
-    records = await connection.fetch(values.statement(sql, columns), *bound)
-    return values.Fetched(columns, records)
+    encoding = values.encoding_of(connection.get_settings().server_encoding)
+    records = await connection.fetch(values.statement(sql, columns, encoding.server), *bound)
+    return values.Fetched(columns, records, encoding.python)
 
 
 def _is_lost(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ type for, such as a time before Christ, is a text instead of an error that ends 
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -26,6 +27,36 @@ _MOST_DIGITS = 4000
 """Digits of the longest whole number that Python reads."""
 
 
+class Encoding(NamedTuple):
+    """How the bytes of texts are asked for, and what they are.
+
+    Attributes:
+        server: The server's name of the encoding that it has texts in; empty where it is to make
+            them UTF-8.
+        python: Python's name of the one in which they come.
+    """
+
+    server: str = ""
+    python: str = "utf-8"
+
+
+def encoding_of(name: str) -> Encoding:
+    """Return how texts of a database are asked for.
+
+    A text that has no equivalent in UTF-8, or that is no text, would end the whole answer.
+
+    Args:
+        name: The server's name of the database's encoding.
+    """
+    if name in ("UTF8", "SQL_ASCII"):
+        return Encoding("" if name == "UTF8" else name)
+    known = name.lower().replace("win", "cp").replace("koi8", "koi8_")
+    try:
+        return Encoding(name, codecs.lookup(known).name)
+    except LookupError:
+        return Encoding()
+
+
 class Column(NamedTuple):
     """A column of a statement's result.
 
@@ -40,14 +71,22 @@ class Column(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What a statement found, as the server sent it."""
+    """What a statement found, as the server sent it.
+
+    Attributes:
+        columns: Those of the statement.
+        records: The bytes of each value's text.
+        encoding: Python's name of the one that these have.
+    """
 
     columns: Sequence[Column]
     records: Sequence[Sequence[bytes | None]]
+    encoding: str = "utf-8"
 
     def rows(self) -> list[Row]:
         """Return the rows by column name, their values decoded."""
-        shape = [(column.name, _decoder(column)) for column in self.columns]
+        recode = _recode(self.encoding)
+        shape = [(column.name, recode(_decoder(column))) for column in self.columns]
         return [
             {
                 name: None if value is None else decode(value)
@@ -57,15 +96,30 @@ class Fetched(NamedTuple):
         ]
 
 
-def statement(sql: str, columns: Sequence[Column]) -> str:
-    """Return a statement that finds the same rows, each value as the bytes of its text."""
+def statement(sql: str, columns: Sequence[Column], encoding: str = "") -> str:
+    """Return a statement that finds the same rows, each value as the bytes of its text.
+
+    Args:
+        sql: The statement.
+        columns: What it finds.
+        encoding: As ``Encoding.server``.
+    """
+    made = f"convert_to(CAST({{}} AS text), '{encoding}')" if encoding else (
+        "textsend(CAST({} AS text))")
     listed = []
     for column in columns:
         value = f"q.{quoted(column.name)}"
         if column.type_kind in ("array", "composite") or column.type_name == "record":
             value = f"to_json({value})"
-        listed.append(f"textsend(CAST({value} AS text))")
+        listed.append(made.format(value))
     return f"SELECT {', '.join(listed)} FROM ({sql}) AS q"
+
+
+def _recode(encoding: str) -> Callable[[Decode], Decode]:
+    """Return what makes decoders of UTF-8 ones of another encoding."""
+    if encoding == "utf-8":
+        return lambda decode: decode
+    return lambda decode: lambda value: decode(value.decode(encoding, "replace").encode())
 
 
 def _decoder(column: Column) -> Decode:
