@@ -22,6 +22,7 @@ from store.engine.async_database import AsyncDatabase
 from store.engine.changes import Moved
 from store.engine.connection import Connection
 from store.engine.database import Database
+from store.engine.dialect import quoted
 from store.errors import BackscrollError, Invalid
 
 NEWEST = 256
@@ -29,6 +30,8 @@ NEWEST = 256
 PAGES = 2_048
 """Pages at the end of a host's table on a server that are looked through: 16 MB, where most rows
 are written. They hold 8,000 rows or more, as longer ones than 2 kB are kept elsewhere."""
+TABLES = 64
+"""So many partitions of a table on a server are looked through, each by a statement of its own."""
 _SHARE = 9
 """The time between two looks is at least so many times what a look took."""
 
@@ -61,8 +64,8 @@ class Position:
             transaction that could still write.
         sessions: Of a host's tables: by session the columns that are compared.
         tails: Of a host's file: by table the newest rows, by rowid.
-        written: Of a host's server: by place, and by the transaction that wrote it, the session
-            and message of each row of a transaction since ``seq``.
+        written: Of a host's server: by table, and by place and the transaction that wrote it, the
+            session and message of each row of a transaction since ``seq``.
     """
 
     version: int
@@ -137,10 +140,17 @@ def _tail(connection: Connection, table: str, before: Tail | None) -> Tail:
 
 
 _ROWS_SINCE = (
-    "SELECT CAST(ctid AS text) || ' ' || CAST(xmin AS text), session_id, {message} FROM {table}"
-    " WHERE ctid >= CAST(CAST($1 AS text) AS tid)"
+    "SELECT CAST(ctid AS text) || ' ' || CAST(xmin AS text), session_id, {message}"
+    " FROM ONLY {table} WHERE ctid >= CAST(CAST($1 AS text) AS tid)"
     " AND age(xmin) <= age(CAST(CAST($2 AS text) AS xid))")
 """``age`` counts back from now, so that numbers of transactions may begin anew."""
+_TABLES_OF = (
+    "WITH RECURSIVE held(id) AS (SELECT CAST(CAST(CAST($1 AS text) AS regclass) AS oid)"
+    " UNION SELECT i.inhrelid FROM held JOIN pg_inherits i ON i.inhparent = held.id)"
+    " SELECT n.nspname, c.relname, c.relkind = 'r' AND has_table_privilege(c.oid, 'SELECT'),"
+    " pg_relation_size(c.oid) / CAST(current_setting('block_size') AS integer)"
+    " FROM held JOIN pg_class c ON c.oid = held.id JOIN pg_namespace n ON n.oid = c.relnamespace"
+    f" WHERE c.relkind <> 'p' LIMIT {TABLES + 1}")
 
 
 def _written(db: Database, since: int) -> dict[tuple[str, str], tuple[str, str]]:
@@ -152,24 +162,29 @@ def _written(db: Database, since: int) -> dict[tuple[str, str], tuple[str, str]]
     """
     written = {}
     for table, message in (("chat_messages", "id"), ("chat_parts", "message_id")):
-        pages = _pages(db, table)
-        if pages is None:
-            continue
-        rows = db.connection.execute(
-            _ROWS_SINCE.format(table=table, message=message),
-            {"1": f"({max(0, pages - PAGES)},0)", "2": str(since % 2**32)})
-        written.update({(table, row[0]): (row[1], row[2]) for row in rows})
+        for name, pages in _tables_of(db, table):
+            rows = db.connection.execute(
+                _ROWS_SINCE.format(table=name, message=message),
+                {"1": f"({max(0, pages - PAGES)},0)", "2": str(since % 2**32)})
+            written.update({(name, row[0]): (row[1], row[2]) for row in rows})
     return written
 
 
-def _pages(db: Database, table: str) -> int | None:
-    """Return how many pages a table on a server has; None for a view, or where it is several."""
+def _tables_of(db: Database, table: str) -> list[tuple[str, int]]:
+    """Return the tables on a server that have the rows of one, and how many pages each has.
+
+    These are its partitions and those that inherit from it. There are none where one of them does
+    not tell when its rows were written: a view, another server's, or one that may not be read.
+
+    Args:
+        db: A host's database on a server.
+        table: Its name in the contract.
+    """
     found = db.connection.execute(
-        "SELECT pg_relation_size(oid) / CAST(current_setting('block_size') AS integer)"
-        " FROM pg_class WHERE oid = CAST(CAST($1 AS text) AS regclass) AND relkind = 'r'"
-        " AND NOT relhassubclass",
-        {"1": db.remote.schemas.get(table, table)}).fetchone()
-    return None if found is None else int(found[0])
+        _TABLES_OF, {"1": db.remote.schemas.get(table, table)}).fetchall()
+    if len(found) > TABLES or not all(tells for _, _, tells, _ in found):
+        return []
+    return [(f"{quoted(place)}.{quoted(name)}", int(pages)) for place, name, _, pages in found]
 
 
 def _differences(before: Position, now: Position) -> Moved:

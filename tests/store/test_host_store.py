@@ -330,21 +330,51 @@ async def test_what_was_trimmed_is_reported_beside_what_is_known(
     assert await seen(watch, 2) == [Change(None), Change(session.id, None)]
 
 
-def test_rows_of_several_tables_of_a_server_are_not_told_apart(postgres: Server) -> None:
+def test_rows_of_several_tables_of_a_server_are_told_apart(postgres: Server) -> None:
     with contextlib.closing(open_target(new_host_database(postgres), write=True)) as db:
         add_session(db.connection, "ses_1")
-        db.connection.execute("CREATE TABLE late_messages () INHERITS (chat_messages)")
+        db.connection.execute('CREATE TABLE "Late, ones" () INHERITS (chat_messages)')
         before, _ = look(db, None)
         db.connection.execute("BEGIN")
         add_message(db.connection, "ses_1", "msg_early", 1)
         # Each is the first row of its table, and so in the same place.
         db.connection.execute(
-            "INSERT INTO late_messages SELECT * FROM chat_messages WHERE id = 'msg_early'")
-        db.connection.execute("UPDATE late_messages SET id = 'msg_late'")
+            'INSERT INTO "Late, ones" SELECT * FROM chat_messages WHERE id = \'msg_early\'')
+        db.connection.execute("UPDATE \"Late, ones\" SET id = 'msg_late'")
         db.connection.execute("UPDATE ONLY chat_messages SET role = role")
         db.connection.execute("COMMIT")
         _, moved = look(db, before)
-        assert moved.vague and not moved.sessions
+        assert (moved.vague, moved.sessions) == (False, {"ses_1": {"msg_early", "msg_late"}})
+
+
+@pytest.mark.parametrize("how", ["partitions", "view", "too many"])
+def test_partitions_of_a_server_are_watched_and_views_are_not(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    url = new_host_database(postgres)
+    server = postgres.database_of(url)
+    server.execute("ALTER TABLE chat_messages RENAME TO rows_of_messages")
+    columns = "CREATE TABLE chat_messages (LIKE rows_of_messages)"
+    server.execute(
+        "CREATE VIEW chat_messages AS SELECT * FROM rows_of_messages" if how == "view" else
+        f"{columns} PARTITION BY HASH (session_id);" + ";".join(
+            f"CREATE TABLE part_{each} PARTITION OF chat_messages FOR VALUES WITH (MODULUS 2,"
+            f" REMAINDER {each}) PARTITION BY LIST (role); CREATE TABLE part_{each}_user PARTITION"
+            f" OF part_{each} DEFAULT" for each in range(2)))
+    monkeypatch.setattr("store.watch.TABLES", 1 if how == "too many" else 2)
+    with contextlib.closing(open_target(url, write=True)) as db:
+        for each in range(4):
+            add_session(db.connection, f"ses_{each}")
+        before, _ = look(db, None)
+        for each in range(4):
+            add_message(db.connection, f"ses_{each}", f"msg_{each}", 1)
+        now, moved = look(db, before)
+        told = {f"ses_{each}": {f"msg_{each}"} for each in range(4)}
+        assert moved.sessions == (told if how == "partitions" else {})
+        assert moved.vague is (how != "partitions")
+        db.connection.execute("UPDATE chat_messages SET role = 'system' WHERE id = 'msg_2'")
+        _, moved = look(db, now)
+        assert moved.sessions == ({"ses_2": {"msg_2"}} if how == "partitions" else {})
 
 
 async def test_a_watch_ends_with_its_store(location: str) -> None:
