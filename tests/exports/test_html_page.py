@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,9 @@ async def test_finding_opens_what_hides_a_hit(chromium: Chromium, demo_page: str
     await page.until(f"{COUNT} === 'not here'")
     await page.press("escape", "/")
     await page.type("raise_for_status")
-    found = await page.until(f"{COUNT}.endsWith('found') && {COUNT}")
+    # Of what was typed so far more may be found.
+    first = "[...CSS.highlights.get('hits')][0]?.toString()"
+    found = await page.until(f"{first} === 'raise_for_status' && {COUNT}")
     await page.press("enter")
     assert await page.evaluate(COUNT) == f"1 of {found.split()[0]}"
     hit = "[...CSS.highlights.get('hit')][0]"
@@ -278,11 +281,63 @@ async def test_ten_thousand_parts_are_found_folded_and_walked(
     assert await page.evaluate(f"{hit}.startContainer.parentElement.closest('details').open")
     await page.until(f"(t => t > 0 && t < innerHeight)({hit}.getBoundingClientRect().top)")
     await page.evaluate("document.activeElement.blur()")
-    await page.press("t", "G")
+    # All folds above it are drawn anew; it stays where it is.
+    place = f"Math.round({HERE}.getBoundingClientRect().top)"
+    before = await page.evaluate(place)
+    await page.press("t")
+    await page.evaluate(frames(4))
+    assert await page.evaluate(place) == before
+    await page.press("G")
     await page.until(f"{HERE} && {HERE}.id === 'm-m1111'")
     await page.press("t", "[")
     await page.until(f"{HERE} && {HERE}.id === 'm-m1110'")
     assert page.problems == []
+
+
+def frames(number: int, then: str = "") -> str:
+    """Return a script that runs another one after some frames, before the next one's scripts."""
+    return f"""(async () => {{
+        for (let frame = 0; frame < {number}; frame += 1)
+            await new Promise(done => requestAnimationFrame(() => {{
+                const channel = new MessageChannel();
+                channel.port1.onmessage = done;
+                channel.port2.postMessage(0);
+            }}));
+        {then}
+    }})()"""
+
+
+async def test_a_key_right_after_another_starts_from_what_that_chose(
+    chromium: Chromium, tmp_path: Path
+) -> None:
+    database = long_session(tmp_path / "long.db", 1_800)
+    address = written(database, ["s"], tmp_path / "long.html")
+    database.close()
+    page = await chromium.open(address)
+    for before, after in product((0, 1, 2), (0, 1)):
+        await page.goto(address)
+        await page.evaluate(
+            "window.key = key => dispatchEvent(new KeyboardEvent('keydown', {key}))")
+        # What is unfolded and in sight gets its size in the next frames, and moves the page.
+        await page.evaluate(frames(2, "key('t'); key('G')"))
+        await page.evaluate(frames(before, "key('t')"))
+        await page.evaluate(frames(after, "key('[')"))
+        assert await page.evaluate(f"{HERE}.id") == "m-m198"
+
+
+async def test_a_hit_that_was_gone_to_stays_when_all_is_typed(
+    chromium: Chromium, demo_page: str
+) -> None:
+    page = await chromium.open(demo_page)
+    await page.press("/")
+    await page.type("raise_for_status")
+    await page.press("enter")
+    shown = await page.evaluate(COUNT)
+    assert shown.startswith("1 of ")
+    # Later than what was typed is found by itself.
+    await page.evaluate("new Promise(done => setTimeout(done, 200))")
+    assert await page.evaluate(COUNT) == shown
+    assert await page.evaluate("CSS.highlights.get('hit').size") == 1
 
 
 async def test_the_policy_allows_nothing_else(chromium: Chromium, demo_page: str) -> None:

@@ -33,13 +33,38 @@
     const box = element.getBoundingClientRect();
     return box.bottom > barHeight() && box.top < innerHeight;
   }
-  const current = () => here && inSight(here) ? messages.indexOf(here) : -1;
+  // Sizes are guesses until something is drawn, and then the page moves. What a key has put into
+  // its place is put there again with each frame until it stays; so long it counts as in sight.
+  const STILL_FRAMES = 3, MOST_FRAMES = 60;
+  let held = 0, isHeld = false;
+  function release() { held += 1; isHeld = false; }
+  function hold(element, put) {
+    release();
+    isHeld = true;
+    const mine = held;
+    let top = NaN, still = 0, frames = 0;
+    const again = () => {
+      if (mine !== held) return;
+      put();
+      const now = element.getBoundingClientRect().top;
+      still = now === top ? still + 1 : 0;
+      top = now;
+      if (still < STILL_FRAMES && ++frames < MOST_FRAMES) requestAnimationFrame(again);
+      else release();
+    };
+    again();
+  }
+  for (const kind of ["wheel", "touchmove", "pointerdown"])
+    addEventListener(kind, release, { passive: true });
+  const current = () => here && (isHeld || inSight(here)) ? messages.indexOf(here) : -1;
+  const reading = () => current() < 0 ? messages[atTop()] : here;
   function choose(element, scroll = true) {
+    release();
     if (here) here.classList.remove("here");
     here = element;
     if (!here) return;
     here.classList.add("here");
-    if (scroll) here.scrollIntoView({ block: "start" });
+    if (scroll) hold(element, () => element.scrollIntoView({ block: "start" }));
     markTurn();
   }
   function step(by, fits) {
@@ -59,7 +84,7 @@
   }
   let marked = null;
   function markTurn() {
-    const at = current() < 0 ? messages[atTop()] : here;
+    const at = reading();
     const link = at ? turnOf.get(at) : null;
     if (link === marked) return;
     if (marked) marked.removeAttribute("aria-current");
@@ -84,7 +109,7 @@
       if (at.tagName === "DETAILS") at.open = true;
   }
   function foldHere() {
-    const at = here && inSight(here) ? here : messages[atTop()];
+    const at = reading();
     const folds = at ? [...at.querySelectorAll(".p > details:not(.empty)")] : [];
     const open = folds.some(fold => !fold.open);
     for (const fold of folds) fold.open = open;
@@ -92,10 +117,10 @@
   function foldAll(selector) {
     const folds = [...main.querySelectorAll(selector)];
     const open = folds.some(fold => !fold.open);
-    const at = messages[atTop()];
+    const at = reading();
     const before = at ? at.getBoundingClientRect().top : 0;
     for (const fold of folds) fold.open = open;
-    if (at) scrollBy(0, at.getBoundingClientRect().top - before);
+    if (at) hold(at, () => scrollBy(0, at.getBoundingClientRect().top - before));
   }
 
   // Finding: every part's text, once; hits are found in it, and marked without changing the page.
@@ -131,7 +156,9 @@
   function mark(name, some) {
     if (canMark) CSS.highlights.set(name, new Highlight(...some.map(rangeOf)));
   }
+  let typing = 0;
   function find(words) {
+    clearTimeout(typing);
     needle = words;
     hits = []; place = -1;
     if (words) {
@@ -160,18 +187,19 @@
       if (place < 0) place = 0;
       if (by < 0) place = (place + hits.length - 1) % hits.length;
     } else place = (place + by + hits.length) % hits.length;
-    const hit = hits[place], range = rangeOf(hit);
-    reveal(range.startContainer.parentElement);
+    const hit = hits[place], range = rangeOf(hit), element = range.startContainer.parentElement;
+    reveal(element);
     choose(hit.part.element.closest(".m"), false);
     if (place >= MOST_MARKED) mark("hits", hits.slice(place - 50, place + 50));
     mark("hit", [hit]);
-    range.startContainer.parentElement.scrollIntoView({ block: "center" });
-    const box = range.getBoundingClientRect();
-    if (box.top < barHeight() || box.bottom > innerHeight - 40)
-      scrollBy(0, box.top - innerHeight / 2);
+    hold(element, () => {
+      element.scrollIntoView({ block: "center" });
+      const box = range.getBoundingClientRect();
+      if (box.top < barHeight() || box.bottom > innerHeight - 40)
+        scrollBy(0, box.top - innerHeight / 2);
+    });
     tell();
   }
-  let typing = 0;
   field.addEventListener("input", () => {
     clearTimeout(typing);
     typing = setTimeout(() => find(field.value), 120);
@@ -219,9 +247,12 @@
     return event.shiftKey ? letter[1] : letter[1].toLowerCase();
   }
   addEventListener("keydown", event => {
-    const held = event.ctrlKey || event.metaKey || event.altKey;
+    const modified = event.ctrlKey || event.metaKey || event.altKey;
     const key = pressed(event);
-    if ((held && !event.getModifierState("AltGraph")) || !Object.hasOwn(keys, key)) return;
+    if ((modified && !event.getModifierState("AltGraph")) || !Object.hasOwn(keys, key)) {
+      release();
+      return;
+    }
     event.preventDefault();
     keys[key]();
   });
