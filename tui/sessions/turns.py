@@ -27,7 +27,7 @@ COUNTED_IN_A_READ = 500
 """Messages whose turns are counted in one read: some ms."""
 COUNT_REST_SHARE = 9
 """After a read, pause so many times as long as it took."""
-_BUCKETS = 4096
+BUCKETS = 4096
 """Of the hashes of one session: 61 in each where it has 250,000 messages."""
 MOST_TALLIES = 64
 """Sessions of which it is remembered what begins a turn, those that were written to last."""
@@ -158,10 +158,10 @@ class _Hashes:
             hashed: The hash.
             there: Whether to add it.
         """
-        bucket = self._buckets.get(hashed % _BUCKETS)
+        bucket = self._buckets.get(hashed % BUCKETS)
         if bucket is None:
             if there:
-                self._buckets[hashed % _BUCKETS] = array("q", (hashed,))
+                self._buckets[hashed % BUCKETS] = array("q", (hashed,))
                 self._count += 1
         elif (hashed in bucket) != there:
             if there:
