@@ -14,13 +14,16 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from store.errors import StoreError
 from store.system.paths import expanded
+from store.text.masking import HIDDEN, SECRET_NAME, masked, secrets_in
 
 SCHEMES = ("postgresql", "postgres")
-_SECRETS = r"\w*pass(?:word|wd|phrase)?|pwd|\w*secret|\w*token|scram_\w+_key"
-_SECRET = re.compile(rf"(?i){_SECRETS}")
-_WITHIN = re.compile(rf"(?i)(?:^|\W)(?:{_SECRETS})\s*=|://[^@]*@")
+_SECRET = re.compile(rf"(?i){SECRET_NAME}")
+_WITHIN = re.compile(rf"(?i)(?:^|\W){SECRET_NAME}\s*=|://[^@]*@")
 """A password that is named within another value, or a URL that may have one."""
-_HIDDEN = "***"
+_OF_OTHERS = re.compile(r"(?i)((?:jdbc:)?(?!sqlite|file)[a-z][\w+.-]+):/")
+"""The scheme of a name that was meant for the URL of some server."""
+_SETTING = re.compile(r"(?:(?:-c\s*|--)(?:\\.|[^\s\\])+|\S+)\s*", re.S)
+"""One of a server's ``options``."""
 MARK = "#server="
 """Before the identity of a database, in the name of one whose URL led to another one before."""
 _SSL_MODES = {"true": "require", "1": "require", "false": "disable", "0": "disable"}
@@ -114,10 +117,10 @@ def without(words: str, secret: str) -> str:
         secret: The password; nothing is replaced where it is empty.
     """
     if not secret or len(secret) >= _LONG:
-        return words.replace(secret, _HIDDEN) if secret else words
+        return words.replace(secret, HIDDEN) if secret else words
     before = r"(?<!\w)" if secret[0].isalnum() else ""
     after = r"(?!\w)" if secret[-1].isalnum() else ""
-    return re.sub(f"{before}{re.escape(secret)}{after}", _HIDDEN, words)
+    return re.sub(f"{before}{re.escape(secret)}{after}", HIDDEN, words)
 
 
 Root: TypeAlias = Path | ServerUrl
@@ -161,6 +164,11 @@ def server_url(name: str) -> ServerUrl | None:
     scheme, slashes, rest = _JDBC.sub("postgresql:///", name.strip()).partition("://")
     scheme = scheme.lower().removeprefix("jdbc:")
     if not slashes or scheme.partition("+")[0] not in SCHEMES:
+        other = _OF_OTHERS.match(name.strip())
+        if other is not None and masked(name) != name:
+            # A folder of that name would be made, with the password in it.
+            return _faulty(
+                "is no URL of a store: write postgresql://user@host/database", other[1].lower())
         return None
     try:
         parts = urlsplit(f"postgresql://{rest}")
@@ -230,15 +238,24 @@ def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:
         given: The parameters.
     """
     options = _options(given)
-    shown = [(key, value) for key, value in options if not _SECRET.fullmatch(key)]
-    # Those of the session are the server's, and may hold anything.
-    shown = [(key, value) for key, value in shown if key != "options" or not _WITHIN.search(value)]
+    shown = [(key, _without_secrets(value) if key == "options" else value)
+             for key, value in options if not _SECRET.fullmatch(key)]
+    shown = [(key, value) for key, value in shown if value or key != "options"]
     user = login.partition(":")[0]
     if any(map(_WITHIN.search, (unquote(user), unquote(where), *(value for _, value in shown)))):
         return _faulty("cannot be read: a password in it stands within another value")
     text = f"postgresql://{user}@{where}" if user else f"postgresql://{where}"
     dsn = f"postgresql://{login}@{where}" if login else f"postgresql://{where}"
     return ServerUrl(text + _query(shown), dsn + _query(options))
+
+
+def _without_secrets(options: str) -> str:
+    """Return the settings of a server's ``options``, without those that are passwords."""
+    if masked(options) == options:
+        return options
+    # A word by itself may be the rest of a password with a space in it.
+    return "".join(each for each in _SETTING.findall(options)
+                   if each.startswith("-") and masked(each) == each).rstrip()
 
 
 def as_root(name: str | Path) -> Root:
@@ -253,8 +270,8 @@ def _is_port(host: str) -> bool:
     return not colon or name.count("[") > name.count("]") or port == "" or port.isdecimal()
 
 
-def _faulty(fault: str) -> ServerUrl:
-    return ServerUrl("postgresql://…", "", fault)
+def _faulty(fault: str, scheme: str = "postgresql") -> ServerUrl:
+    return ServerUrl(f"{scheme}://…", "", fault)
 
 
 def _options(given: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -279,5 +296,6 @@ def _secrets_of(dsn: str) -> list[str]:
     parts = urlsplit(dsn)
     password = parts.netloc.rpartition("@")[0].partition(":")[2]
     found = {password, unquote(password)}
-    found |= {value for key, value in parse_qsl(parts.query) if _SECRET.fullmatch(key)}
+    for key, value in parse_qsl(parts.query):
+        found |= {value} if _SECRET.fullmatch(key) else {*secrets_in(value)}
     return sorted((one for one in found if one), key=len, reverse=True)

@@ -44,6 +44,11 @@ def read(name: str) -> ServerUrl:
             "postgresql://me@h/db?options=-csearch_path%3Dteam&ssl=require&connect_timeout=3",
             "postgresql://me@h/db?options=-csearch_path%3Dteam&sslmode=require",
         ),
+        (
+            "postgresql://h/db?options=-c%20app.password%3Dpw%20-csearch_path%3Dteam",
+            "postgresql://h/db?options=-csearch_path%3Dteam",
+        ),
+        ("host=h options='--my.token=a\\ pw'", "postgresql://h"),
     ],
 )
 def test_no_password_is_shown(name: str, shown: str) -> None:
@@ -65,18 +70,23 @@ def test_the_driver_gets_the_password() -> None:
      "postgresql://me:p#w", "postgresql://[host/db", "host=db password='p w", "host=me me:p",
      "host=me;port=1;password=p", "dbname=postgresql://me:p@host/db",
      "dbname='postgresql://me:p@host/db'", "postgresql:///?dbname=postgresql://me:p@host/db",
-     "host=me,password=p", "host=me&password=p", "postgresql://h/db?user=me;password=p"],
+     "host=me,password=p", "host=me&password=p", "postgresql://h/db?user=me;password=p",
+     "pgsql://me:p@host/db", "postgressql+asyncpg://me:p@host/db", "postgresql:/me:p@host/db",
+     "mysql://me:p@host/db"],
 )  # fmt: skip
 def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
     url = read(name)
-    assert (str(url), url.dsn) == ("postgresql://…", "")
+    others = not name.startswith(("postgresql://", "jdbc:")) and "=" not in name
+    scheme = name.partition(":")[0] if others else "postgresql"
+    assert (str(url), url.dsn) == (f"{scheme}://…", "")
     assert url.fault is not None
     assert "me" not in url.text and "host" not in url.text
 
 
 def test_other_names_are_paths() -> None:
     for name in ("state.db", "sqlite:///x", "mysql://h/db", "postgresql.db", "", "year=2026",
-                 "a=b c", "year=2026/host=h.db", "new_word='a host=h"):  # fmt: skip
+                 "a=b c", "year=2026/host=h.db", "new_word='a host=h", "c:/a:b@c",
+                 "sqlite+aiosqlite:////a:b@c", "file:///a:b@c"):  # fmt: skip
         assert server_url(name) is None
     assert as_root("~/x") == Path("~/x").expanduser()
 
@@ -86,6 +96,8 @@ def test_words_of_others_lose_the_password() -> None:
     trouble = ServerTrouble(url, "said p%40ss or p@ss or other")
     assert str(trouble) == "postgresql://me@host/db said *** or *** or ***"
     assert trouble.reason == "said *** or *** or ***"
+    url = read("postgresql://me@h/db?options=-c%20app.token%3Din%5C%20it%20-c%20x.passcode%3Dnumber")
+    assert str(ServerTrouble(url, "said number or in it")).endswith(" said *** or ***")
 
 
 def test_a_child_gets_passwords_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:

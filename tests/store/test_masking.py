@@ -33,6 +33,11 @@ def test_a_password_is_hidden_wherever_it_stands(url: str) -> None:
     "postgresql//u:secret@h", "postgresql://h/db?oauth_token=secret",
     "host=h password=a\\ secret user=u",
     "postgresql://h/db?options=-c%20app.password%3Dsecret", "host=h scram_server_key=secret",
+    "options=-capp.api_key=secret host=h", "postgresql://h/db?pgpwd=secret",
+    "host=h options='-c app.token=secret -c search_path=x'", "mysql://u:secret@h/db",
+    "postgresql://h/db?options=--app.db_password%3Dmy%5C%20secret%20-csearch_path%3Dx",
+    "postgresql://h/db;password=secret", "jdbc:postgresql://h/db?user=u;password=secret",
+    "postgressql://u:secret@h/db", "pgsql://u:secret@h/db",
 ])  # fmt: skip
 def test_other_forms_of_a_login_are_masked_too(text: str) -> None:
     for words in (text, f"no file {text!r}", f"{text} cannot be opened"):

@@ -52,10 +52,10 @@ class Login:
         addresses: Those of hosts that are not looked up, by the host's name.
     """
 
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] = field(repr=False)
     search_path: str
     has_password: bool
-    secret: str = ""
+    secret: str = field(default="", repr=False)
     open_file: str = ""
     addresses: Addresses = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from store.engine.server_url import ServerUrl, server_url
+from store.engine.server_url import SCHEMES, ServerUrl, server_url
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows
 from store.sources.base.library_source import LibrarySource
@@ -71,7 +71,10 @@ class LionagiSource(DatabaseSource, ServerRows, LibrarySource):
 
     def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
         """Return the database on a server that ``LIONAGI_STATE_DB_URL`` names."""
-        url = server_url(environment.get(_URL, ""))
+        named = environment.get(_URL, "").strip()
+        if named.partition(":")[0].partition("+")[0].lower() not in SCHEMES:
+            return []
+        url = server_url(named)
         return [] if url is None else [url]
 
     def is_mine(self, connection: sqlite3.Connection) -> bool:
