@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrowserWanted as wanted:
             return _on_terminal(Request(store=wanted.store, place=wanted.place))
     if request.problem is not None:
-        print(f"backscroll: {request.problem}; see backscroll --help", file=sys.stderr)
+        more = "" if request.problem.endswith(("?", ".")) else "; see backscroll --help"
+        print(f"backscroll: {request.problem}{more}", file=sys.stderr)
         return USAGE
     return _on_terminal(request)
 

@@ -69,14 +69,17 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
             waiting = ["./" + rest if rest.startswith("-") or _is_command(rest) else rest
                        for rest in waiting]
         elif argument.startswith("-"):
-            request.problem = _unknown_option(argument)
+            request.problem = _unknown_word(request.target) or _unknown_option(argument)
             return request
         elif request.target is None and _is_command(argument):
             return None
         elif request.target is None:
             request.target = argument
         else:
-            request.problem = f"one target at a time, not also {argument!r}"
+            unknown = _unknown_word(request.target)
+            request.problem = unknown if unknown and unknown.endswith("?") else (
+                f"one target at a time, not also {argument!r}"
+                + (f"; and {unknown}" if unknown else ""))
             return request
     return request
 
@@ -86,6 +89,13 @@ def _is_command(argument: str) -> bool:
     from tui.words.commands import COMMAND_NAMES  # Most starts name none.
 
     return argument in COMMAND_NAMES or argument in ("help", "version")
+
+
+def _unknown_word(target: str | None) -> str | None:
+    """Return that what was taken for a target is no command, where it can be nothing else."""
+    from tui.words.commands import no_command
+
+    return None if target is None or os.path.lexists(target) else no_command(target)
 
 
 def _unknown_option(argument: str) -> str:

@@ -41,13 +41,27 @@ def test_what_a_command_line_asks(arguments: list[str], request_: Request | None
     [(["--nope"], "unknown option --nope"),
      (["--sesions"], "unknown option --sesions; did you mean sessions?"),
      (["--stor=x"], "unknown option --stor=x; did you mean --store?"),
-     (["a", "b"], "one target"), (["--store"], "needs a")],
+     (["a", "b"], "one target at a time, not also 'b'; and no command, file or folder is called"),
+     (["a.db", "b"], "one target at a time, not also 'b'; see"), (["--store"], "needs a"),
+     (["delete", "ses_1"], "called 'delete'. Did you mean `backscroll forget`?\n"),
+     (["--store", "x.db", "rm", "--yes", "1"], "called 'rm'. Did you mean `backscroll forget`?\n"),
+     (["Sesions", "--json"], "called 'Sesions'. Did you mean `backscroll sessions`?\n")],
 )
 def test_nonsense_is_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_folder_is_a_target_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert browser_request(["list"]) == Request(target="list")
+    both = browser_request(["list", "x"])
+    assert both is not None and both.problem == "one target at a time, not also 'x'"
 
 
 def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +85,8 @@ def test_without_a_terminal_what_cannot_be_opened_is_told_first(
 
 @pytest.mark.parametrize(
     ("word", "way_out"),
-    [("seshions", "Did you mean `backscroll sessions`?"), ("zzz", "See `backscroll --help`.")],
+    [("seshions", "Did you mean `backscroll sessions`?"),
+     ("list", "Did you mean `backscroll sessions`?"), ("zzz", "See `backscroll --help`.")],
 )
 def test_a_word_that_is_no_file_may_be_a_command(
     word: str, way_out: str, capsys: pytest.CaptureFixture[str]

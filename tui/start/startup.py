@@ -249,11 +249,9 @@ def _open_target(target: str, store: str | None, *, makes: bool) -> Library:
 
 def _unopened(target: str, found: OpeningTarget) -> str:
     """Return why a target cannot be opened; a word that is no file may be a mistyped command."""
-    if found.kind == "missing" and target.replace("-", "").isalpha():
-        near = import_module("tui.words.commands").near_command(target)
-        hint = f"Did you mean `backscroll {near}`?" if near else "See `backscroll --help`."
-        return f"no command, file or folder is called {target!r}. {hint}"
-    return found.message or f"{target} cannot be opened"
+    word = import_module("tui.words.commands").no_command(target) if (
+        found.kind == "missing") else None
+    return word or found.message or f"{target} cannot be opened"
 
 
 def _workspace(folder: Path, path: str) -> Library:

@@ -46,8 +46,38 @@ COMMANDS: dict[str, tuple[str, str]] = {
 COMMAND_NAMES = tuple(COMMANDS)
 
 
+_USUAL_WORDS = {
+    "sessions": ("list", "ls", "history", "all", "recent"),
+    "show": ("cat", "view", "print", "less"), "search": ("find", "grep", "query"),
+    "forget": ("delete", "rm", "remove", "del", "erase", "drop"),
+    "rename": ("mv", "title", "name"), "copy": ("cp", "push", "clone"), "fork": ("branch",),
+    "sync": ("update", "pull", "refresh", "scan", "fetch"), "stats": ("cost", "usage", "tokens"),
+    "resume": ("continue", "attach"), "export": ("save", "download", "share"), "serve": ("web",),
+    "import": ("load", "add"), "doctor": ("check", "verify", "repair"), "tag": ("label",),
+    "prune": ("clean", "cleanup", "gc"), "archive": ("hide",), "sources": ("agents", "status"),
+}
+"""What other programs call the same, by command."""
+
+
 def near_command(word: str) -> str | None:
-    """Return the command whose name is most like a word, or None."""
+    """Return the command that is called so elsewhere, or whose name is most like a word."""
     from store.text.likeness import nearest
 
-    return nearest(word, COMMAND_NAMES)
+    usual = {each: command for command, words in _USUAL_WORDS.items() for each in words}
+    return usual.get(word.lower()) or nearest(word, COMMAND_NAMES)
+
+
+def no_command(word: str) -> str | None:
+    """Return that a word is no command, with the one that may be meant.
+
+    Args:
+        word: What stands where a command may, and is no file or folder.
+
+    Returns:
+        None for what was meant for a file, a folder or an id.
+    """
+    if not word.replace("-", "").isalpha():
+        return None
+    near = near_command(word)
+    hint = f"Did you mean `backscroll {near}`?" if near else "See `backscroll --help`."
+    return f"no command, file or folder is called {word!r}. {hint}"
