@@ -7,6 +7,7 @@ session that has grown is not read over the network to find out by what.
 from __future__ import annotations
 
 import hashlib
+import math
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -187,21 +188,27 @@ def _session(db: Database, session_id: str) -> Values | None:
     if title and row[-1]:
         at = METADATA
         row = (*row[:at], _with(row[at], "title", row[-1]), *row[at + 1 :])
-    values: list[Any] = [
-        _DEFAULTS.get(column) if value is None else value
-        for column, value in zip(REQUIRED_COLUMNS[SESSIONS], row, strict=False)
-    ]
-    if isinstance(cost := values[_COST], int):
-        values[_COST] = float(cost)
+    values = list(_filled(REQUIRED_COLUMNS[SESSIONS], row))
+    if isinstance(cost := values[_COST], int | float):
+        # A server's number may be none, or without end.
+        values[_COST] = float(cost) if math.isfinite(cost) else 0.0
     return tuple(values)
+
+
+def _filled(columns: Sequence[str], row: Sequence[Any]) -> Values:
+    """Return a row as a Backscroll store has it, where a host's table has NULL."""
+    return tuple(
+        _DEFAULTS.get(column) if value is None else value
+        for column, value in zip(columns, row, strict=False))
 
 
 METADATA = REQUIRED_COLUMNS[SESSIONS].index("metadata_json")
 """The place of ``metadata_json`` in a session's row."""
 _DEFAULTS = {
-    "model_json": "{}", "permissions_json": "[]", "metadata_json": "{}", "cost_usd": 0.0,
+    "model_json": "{}", "permissions_json": "[]", "metadata_json": "{}", "data_json": "{}",
+    "cost_usd": 0.0, "agent": "", "role": "", "type": "",
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read",
-                     "cache_write", "total_tokens"), 0),
+                     "cache_write", "total_tokens", "created_at", "updated_at", "index"), 0),
 }  # fmt: skip
 """What a Backscroll store has where a host's table has NULL."""
 _COST = REQUIRED_COLUMNS[SESSIONS].index("cost_usd")
@@ -229,9 +236,12 @@ def is_listed_only(rows: SessionRows) -> bool:
 def _rows(db: Database, table: Table, session_id: str) -> list[Values]:
     if table.own and db.form.name != "own":
         return []
-    return [tuple(row) for row in db.connection.execute(
+    rows = db.connection.execute(
         f"SELECT {table.names} FROM {table.name} WHERE {table.where}",
-        {"1": session_id}).fetchall()]
+        {"1": session_id}).fetchall()
+    if db.form.name == "own":
+        return [tuple(row) for row in rows]
+    return [_filled(table.columns, row) for row in rows]
 
 
 def _prompts(db: Database, messages: Iterable[Values]) -> dict[str, str]:

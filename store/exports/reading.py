@@ -306,5 +306,9 @@ def _rows(cursor: Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON supports: bytes, as hosts may write, become text."""
-    return text(value) if isinstance(value, bytes) else value
+    """Return a value that JSON supports: bytes, and what a host's server has, become text."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return text(value)
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -30,7 +30,7 @@ from store.engine.server.login import SETTINGS, Login, login_of
 from store.engine.server.rights import ASKED_EVERY_S
 from store.engine.server.rows import row_class
 from store.engine.server.sent import Sent
-from store.engine.server.statements import Turned, turned
+from store.engine.server.statements import NO_READINGS, Turned, turned
 from store.engine.server.waiting import AnswerLoop
 from store.engine.server.words import MISSING_DRIVER, is_of_password, reason
 from store.engine.server_url import ServerTrouble, ServerUrl
@@ -189,6 +189,7 @@ class ServerConnection:
     Attributes:
         url: The database.
         schemas: Names of the store's tables, and what they are called on the server.
+        readings: What is read in the place of a host's tables with columns of other types.
         version: The server's major version.
         sql: The words of its engine for the columns of the store; set when these are known.
         is_pooled: Whether a pooler may give each transaction another connection of the server.
@@ -214,6 +215,7 @@ class ServerConnection:
         """
         self.url = url
         self.schemas: Mapping[str, str] = {}
+        self.readings: Mapping[str, str] = NO_READINGS
         self.sql: Dialect = SQLITE
         self.total_changes = 0
         self.text_factory: Callable[[bytes], Any] = str
@@ -363,6 +365,19 @@ class ServerConnection:
         self.total_changes += len(values)
         return ServerCursor([], len(values))
 
+    def read_host(self, readings: Mapping[str, str], as_text: Iterable[str]) -> None:
+        """Read a host's tables, whose columns may have any type.
+
+        Args:
+            readings: Of tables with other types than ours, the statement that has their rows.
+            as_text: Types whose values come as texts.
+        """
+        self.readings = readings
+        for kind in as_text:
+            self._answer(self._driver.set_type_codec(
+                kind, schema="pg_catalog", format="text", encoder=str, decoder=str), as_task=True)
+        self._statements.clear()
+
     def beside(self, path: Path) -> sqlite3.Connection:
         """Return a SQLite file whose transaction ends as that of the server does.
 
@@ -489,7 +504,7 @@ class ServerConnection:
         if found is not None:
             self._statements.move_to_end(sql)
             return found
-        made = turned(sql, self.schemas)
+        made = turned(sql, self.schemas, self.readings)
         self._prepared_ever += 1
         # Without a name, the driver sends its text with each execution.
         name = None if self.is_pooled else f"backscroll_{self._prepared_ever}"

@@ -17,6 +17,7 @@ from store.engine.server.connection import ServerConnection
 from store.engine.server.dialect import Postgres
 from store.engine.server.errors import ServerError
 from store.engine.server.event_log import ServerEvents
+from store.engine.server.host_columns import Column, host_tables, unheld
 from store.engine.server.login import schemas_of, url_address
 from store.engine.server.rights import question, why_only_read
 from store.engine.server.schema import migrate, names, side_schema, version_in
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from store.engine.form import FormName
 
 _TABLES = (
-    "SELECT n.nspname, c.relname, a.attname, t.typname,"
+    "SELECT n.nspname, c.relname, a.attname,"
+    " CASE WHEN coalesce(y.typtype, x.typtype, t.typtype) = 'e' THEN 'enum'"
+    " ELSE coalesce(y.typname, x.typname, t.typname) END AS kind,"
+    " pg_catalog.format_type(a.atttypid, a.atttypmod) AS shown,"
     " coalesce(k.collname, '') AS collation,"
     " has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE') AS readable,"
     " pg_catalog.pg_table_is_visible(c.oid) AS visible,"
@@ -36,6 +40,9 @@ _TABLES = (
     " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid"
     " JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+    # A domain, and one that is made of a domain.
+    " LEFT JOIN pg_catalog.pg_type x ON x.oid = t.typbasetype"
+    " LEFT JOIN pg_catalog.pg_type y ON y.oid = x.typbasetype"
     " LEFT JOIN pg_catalog.pg_collation k ON k.oid = a.attcollation"
     " WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped"
     f" AND c.relname IN ({', '.join(repr(name) for name in schema.REQUIRED_COLUMNS)})"
@@ -43,7 +50,6 @@ _TABLES = (
 )
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 """Of databases that take any text; the second takes bytes as they come."""
-_TEXT_TYPES = ("text", "varchar", "bpchar")
 _OLDER = (
     "{} has the older version {} of a store (known: {}), so it is opened read only;"
     " `backscroll --store URL`, by a role that owns the tables, migrates it")
@@ -60,7 +66,7 @@ class _Tables(NamedTuple):
     """
 
     schema: str
-    columns: Mapping[str, Mapping[str, str]]
+    columns: Mapping[str, Mapping[str, Column]]
     ids: str
     unreadable: str | None
 
@@ -123,13 +129,17 @@ def _opened(
         # What reads our tables knows them as they are now.
         older, version = version, None
     connection.schemas = names(tables.schema, ours=version is not None)
+    odd: tuple[str, ...] = ()
+    if version is None:
+        readings, odd = host_tables(tables.columns, connection.schemas)
+        connection.read_host(readings, unheld(tables.columns))
     if create and write and version is not None:
         make_indexes(connection)
     form = _form(connection, tables, version)._replace(older=older)
     connection.sql = form.sql
     connection.take_rights(question(tables.schema, ours=version is not None))
     refusal = _OLDER.format(url, older, schema.CURRENT_VERSION) if older is not None else (
-        _why_read_only(connection, form))
+        _why_read_only(connection, form) or _why_types(url, odd))
     reason = refusal or (None if write else READING)
     if reason is None and form.name == "own":
         ServerEvents(connection).renew()
@@ -154,15 +164,15 @@ def _migrated(connection: ServerConnection, contract: str, version: int | None) 
 def _tables(connection: ServerConnection) -> _Tables | None:
     """Return the contract's tables on the search path; None where there are none."""
     path = schemas_of(connection.search_path)
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    found: dict[str, dict[str, dict[str, Column]]] = {}
     collations: dict[str, str] = {}
     unreadable: dict[str, str] = {}
-    for place, table, column, kind, collation, may_read, visible, usable in (
+    for place, table, column, kind, shown, collation, may_read, visible, usable in (
         connection.execute(_TABLES).fetchall()
     ):
         if (path and place not in path) or (not path and not visible):
             continue
-        found.setdefault(place, {}).setdefault(table, {})[column] = kind
+        found.setdefault(place, {}).setdefault(table, {})[column] = Column(kind, shown)
         if (table, column) == ("chat_sessions", "id"):
             collations[place] = "" if collation == "default" else collation
         if not may_read:
@@ -251,11 +261,12 @@ def _require(url: ServerUrl, tables: _Tables) -> None:
 
 
 def _form(connection: ServerConnection, tables: _Tables, version: int | None) -> Form:
-    kinds = [column for table in tables.columns.values() for column in table.items()]
+    kinds = [(name, column.kind) for table in tables.columns.values()
+             for name, column in table.items()]
     ((icu,),) = connection.execute(f"SELECT {HAS_ICU}").fetchall()
     dialect = Postgres(
         texts=frozenset(name for name, kind in kinds
-                        if name.endswith("_json") and kind in _TEXT_TYPES),
+                        if name.endswith("_json") and kind not in ("json", "jsonb")),
         rewritten=frozenset(name for name, kind in kinds if kind == "jsonb"),
         version=connection.version, ids=tables.ids, icu=bool(icu),
     )  # fmt: skip
@@ -274,6 +285,20 @@ def _why_read_only(connection: ServerConnection, form: Form) -> str | None:
             f"{url} was written by a newer Backscroll (version {form.version}, known up to"
             f" {form.newest_known}), so it is {READING}; update Backscroll to write to it")
     return why_only_read(url, connection.rights)
+
+
+def _why_types(url: ServerUrl, odd: tuple[str, ...]) -> str | None:
+    """Return why a host's database is only read whose columns have other types; None if none has.
+
+    Args:
+        url: The database.
+        odd: The columns.
+    """
+    if not odd:
+        return None
+    more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    return (f"{url} has columns of other types than the contract's ({odd[0]}{more}),"
+            f" so it is {READING}")
 
 
 def _local(connection: ServerConnection, place: str) -> Path:

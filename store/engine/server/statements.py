@@ -23,6 +23,10 @@ _TOKEN = re.compile(
     | (?:main\.)?(?P<word>[A-Za-z_][\w.]*)""",
     re.VERBOSE | re.DOTALL,
 )
+_WRITES = re.compile(r"\b(?:INSERT|UPDATE|DELETE)\b")
+_PLACES = re.compile(r"\b(?:ctid|xmin)\b")
+_WITH = re.compile(r"\s*WITH\s+(?:RECURSIVE\s+)?")
+NO_READINGS: Mapping[str, str] = {}
 _BEFORE_TABLES = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "TABLE"))
 
 
@@ -43,13 +47,20 @@ class Turned(NamedTuple):
         return list(given)
 
 
-def turned(sql: str, schemas: Mapping[str, str]) -> Turned:
+def turned(
+    sql: str, schemas: Mapping[str, str], readings: Mapping[str, str] = NO_READINGS
+) -> Turned:
     """Return a statement as the driver takes it.
 
     Args:
         sql: As it is written in the store.
         schemas: Names of tables, and what their names are on this server.
+        readings: Of tables whose columns have other types than ours, the statement that has
+            their rows as we have them. What writes has the tables as they are.
     """
+    if readings and not _WRITES.search(sql):
+        schemas = {name: place for name, place in schemas.items() if name not in readings}
+        sql = _with_readings(sql, readings)
     names: list[str] = []
     count = 0
     after = ""
@@ -75,3 +86,18 @@ def turned(sql: str, schemas: Mapping[str, str]) -> Turned:
     # SQLite takes an empty list.
     text = _TOKEN.sub(put, sql).replace(" IN ()", " IN (NULL)")
     return Turned(text, tuple(names) if names else None)
+
+
+def _with_readings(sql: str, readings: Mapping[str, str]) -> str:
+    """Return a statement that reads tables by others, which the planner puts in their place."""
+    begin = "SELECT ctid, xmin, " if _PLACES.search(sql) else "SELECT "
+    used = [
+        f"{name} AS NOT MATERIALIZED ({reading.replace('SELECT ', begin, 1)})"
+        for name, reading in readings.items() if re.search(rf"\b{name}\b", sql)
+    ]
+    if not used:
+        return sql
+    begun = _WITH.match(sql)
+    if begun is not None:
+        return f"{begun[0]}{', '.join(used)}, {sql[begun.end() :]}"
+    return f"WITH {', '.join(used)} {sql}"
