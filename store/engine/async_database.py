@@ -213,7 +213,8 @@ class AsyncDatabase:
             Whether it will be begun.
         """
         writer = self._writer
-        if writer is None or not self.can_begin or writer.database.server is not None:
+        if writer is None or not writer.is_open or writer.database.server is not None \
+                or not self.can_begin:
             return False
 
         def taken() -> tuple[OfSession, Ended] | None:

@@ -36,8 +36,9 @@ def begin(writer: ConnectionThread, change: OfSession, ended: Ended) -> None:
     Raises:
         ConnectionClosedError: The connection was closed.
     """
-    write = partial(_write, writer.database, change, ended)
-    if not writer.follow(partial(_sent, writer.database, change, ended, write)):
+    database = writer.database
+    write = partial(_write, database, change, ended)
+    if not writer.follow(partial(_sent, database, change, ended, write)):
         writer.post(write)
 
 
@@ -57,7 +58,7 @@ def _sent(database: Database, change: OfSession, ended: Ended, write: Work) -> F
         change.at_once = None
         return None
     values = statement.values.values()
-    if sum(len(value) for value in values if isinstance(value, str)) > _MOST_TEXT:
+    if sum([len(value) for value in values if type(value) is str]) > _MOST_TEXT:
         return None
     sent = database.remote.send(statement.sql, statement.values)
 

@@ -61,7 +61,7 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> OneStatement | Non
         return None
     if batch.session or batch.message or batch.removed or is_trimmed_at(reserved.number):
         return None
-    if not 0 < len(parts) <= _MOST_PARTS or any(part.data_json is None for part in parts):
+    if not 0 < len(parts) <= _MOST_PARTS or None in [part.data_json for part in parts]:
         return None
     if not claims.may_write(db, batch.session_id):
         return None

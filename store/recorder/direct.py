@@ -108,7 +108,7 @@ class DirectRecorder:
         for item in items:
             if isinstance(item, tuple):
                 chunk, size, self.line = item
-                if grow(chunk):
+                if grow(chunk) is not None:
                     recording.waiting += size
                 else:
                     urgent = self._receive(item) or urgent

@@ -31,17 +31,18 @@ def weight(value: object, most: int) -> int:
         most: Counting ends there.
     """
     total = 0
-    waiting = [value]
-    while waiting and total <= most:
-        each = waiting.pop()
-        if isinstance(each, str):
+    counted = [value]
+    for each in counted:  # It grows by what the values hold.
+        if type(each) is str:
             total += len(each)
         elif isinstance(each, dict | list):
             total += _ITEM * len(each)
             if total <= most:
-                waiting.extend(each.values() if isinstance(each, dict) else each)
+                counted.extend(each.values() if isinstance(each, dict) else each)
         else:
-            total += _ITEM
+            total += len(each) if isinstance(each, str) else _ITEM
+        if total > most:
+            break
     return total
 
 

@@ -20,7 +20,7 @@ from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import SavePolicy
-from store.recorder.recording import Recording, delta_size, user_message
+from store.recorder.recording import Recording, user_message
 from store.recorder.saving import Saver
 from store.system.paths import real_path
 
@@ -276,8 +276,9 @@ class Recorder:
             await saver.call(saver.save_or_refuse)
         free, now, taken = not saver.calls, False, False
         with saver.guard:
-            if free and recording.grow(chunk):
-                recording.waiting += size or delta_size(chunk)
+            grown = recording.grow(chunk) if free else None
+            if grown is not None:
+                recording.waiting += size or grown
                 now, taken = recording.waiting >= recording.full, True
             elif not isinstance(chunk, dict) or not isinstance(chunk.get("type"), str):
                 raise Invalid("a chunk must be an object with a type")
@@ -396,7 +397,7 @@ class Recorder:
         await self._saver.call(work)
 
     def _end(self) -> None:
-        self._saver.closed = True
+        self._saver.end()
         self._release()
 
     async def __aenter__(self) -> Self:

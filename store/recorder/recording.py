@@ -8,7 +8,7 @@ chunks (``odd_chunks``) and queued messages (``queue``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from store.activity.judgement import activity_of, stored_activity
@@ -68,8 +68,8 @@ class Recording:
         waiting: Bytes that wait to be saved, about; 0 when nothing waits.
         full: How many may wait.
         grow: The quick way for deltas: takes one that brings nothing but text for an open
-            block, whose size the caller adds to ``waiting``, and returns False for any
-            other chunk, which ``receive`` takes.
+            block, whose size the caller adds to ``waiting``, and returns the length of the
+            text; None for any other chunk, which ``receive`` takes.
     """
 
     def __init__(
@@ -114,7 +114,8 @@ class Recording:
     @message.setter
     def message(self, message: RecordedMessage | None) -> None:
         self._message = message
-        self.grow: Callable[[Chunk], bool] = _refuse if message is None else message.state.grow
+        self.grow: Callable[[Chunk], int | None] = (
+            _refuse if message is None else message.state.grow)
 
     def report(self, reason: str) -> None:
         """Report a problem to the host."""
@@ -654,7 +655,7 @@ class Recording:
         Args:
             exact: As for ``save``.
         """
-        return None if self._unsure is not None else self._saving(self.message, exact=exact)
+        return None if self._unsure is not None else self._saving(self._message, exact=exact)
 
     def _saving(
         self, message: RecordedMessage | None, *, title: str | None = None, exact: bool = False
@@ -694,9 +695,7 @@ class Recording:
         batch.reserved, self._reserved = self._reserved, None
         if batch.reserved is None:
             return None
-        from store.recorder.at_once import write_at_once  # Only on a server.
-
-        return partial(write_at_once, batch=batch, holder=self._holder)
+        return partial(_write_at_once(), batch=batch, holder=self._holder)
 
     def _settle(self) -> Procedure[bool]:
         """Find out what became of a batch whose commit was not answered; return if it is there."""
@@ -724,7 +723,7 @@ class Recording:
             title: As for ``save``.
             exact: As for ``save``.
         """
-        if message is self.message:
+        if message is self._message:
             self.waiting = 0
         if message is None or not (message.is_stale or self.session.needs_write):
             return None
@@ -757,6 +756,13 @@ def _found(db: Database, name: str) -> tuple[SessionRow, bool]:
     return sessions.resolve(db, name), db.server is not None
 
 
+@cache
+def _write_at_once() -> Callable[..., OneStatement | None]:
+    from store.recorder.at_once import write_at_once  # Only on a server.
+
+    return write_at_once
+
+
 def _write_claimed(db: Database, batch: Batch, holder: str) -> None:
     claims.claim(db, batch.session_id, holder)
     writing.write(db, batch)
@@ -780,13 +786,8 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _refuse(_: Chunk) -> bool:
-    return False
-
-
-def delta_size(chunk: Chunk) -> int:
-    """Return about how many bytes a delta holds, where the wire did not tell."""
-    return len(chunk[_DELTAS[chunk["type"]]])
+def _refuse(_: Chunk) -> None:
+    return None
 
 
 def _size_of(chunk: Chunk) -> int:

@@ -78,11 +78,11 @@ class MessageState(ToolCalls):
             elif part.shape["type"] == "text":
                 self._left_open.append(part)
 
-    def grow(self, chunk: Chunk) -> bool:
+    def grow(self, chunk: Chunk) -> int | None:
         """Take a delta that brings nothing but text for an open block or a call's input.
 
         Returns:
-            False for any other chunk, which ``apply`` takes.
+            The length of the text; None for any other chunk, which ``apply`` takes.
         """
         try:
             kind = chunk["type"]
@@ -94,13 +94,13 @@ class MessageState(ToolCalls):
                 part, delta = self._growing[kind][chunk["id"]], chunk["delta"]
                 grow, plain = part.grow, "providerMetadata" not in chunk
         except (IndexError, KeyError, TypeError):
-            return False
+            return None
         if not plain or type(delta) is not str:
-            return False
+            return None
         grow(delta)
         if not part.dirty:
             self.touch(part)
-        return True
+        return len(delta)
 
     def apply(self, chunk: Chunk) -> bool:
         """Take one chunk.

@@ -20,6 +20,7 @@ from store.engine.async_database import AsyncDatabase
 from store.engine.transactions import OfSession, is_lost
 from store.errors import BackscrollError, Refused
 from store.recorder.backoff import AGAIN, Backoff
+from store.recorder.deadline import Deadline
 from store.recorder.procedures import Procedure
 from store.recorder.recording import Recording, Saving
 from store.recorder.turns import Turns
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from store.engine.beginning import Ended
 
 T = TypeVar("T")
-_EARLY_S = 0.001
-"""A chunk that comes so shortly before a save is due starts it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,10 +71,14 @@ class Saver:
         self.closed = False
         self._use(Turns())
         self._begun: _Begun | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
+        self._due = Deadline(self._save_due)
         self.is_late = False
         self._took_s = 0.0
+
+    def end(self) -> None:
+        """Save nothing any more."""
+        self.closed = True
+        self._due.end()
 
     # -- calls in turn
 
@@ -95,7 +98,7 @@ class Saver:
             raise Refused(
                 f"the recorder of session {self._recording.session_id} is at work in another event"
                 " loop; use it in one loop at a time")
-        self._stop_timer()
+        self._due.end()
         turns.abandon()
         self._use(Turns())
 
@@ -163,7 +166,7 @@ class Saver:
         Raises:
             Refused: Another program holds the store.
         """
-        self._stop_timer()
+        self._due.take_back()
         waiting = self._recording.waiting
         try:
             await self.run(saving)
@@ -177,7 +180,7 @@ class Saver:
     @property
     def _is_put_off(self) -> bool:
         """Whether the store was held at the last try, and the next one is due later."""
-        return self.backoff.tries > 0 and self._timer is not None
+        return self.backoff.tries > 0 and self._due.at is not None
 
     def _try_again(self, error: Refused, waiting: int) -> None:
         """Keep the rows, which are written a little later, or by ``close``.
@@ -190,8 +193,7 @@ class Saver:
         # Where the try failed before it took a batch, they are counted still.
         counted = self._recording.waiting
         self._recording.waiting = (counted if counted >= waiting else counted + waiting) or 1
-        self._stop_timer()
-        self._start_timer(self.backoff.failed())
+        self._due.set(self.backoff.failed())
 
     # -- saves out of turn
 
@@ -214,13 +216,14 @@ class Saver:
 
     def save_soon(self) -> None:
         """Have what waits saved within the time of the policy; not where that ``is_late``."""
-        if self._timer is None:
+        due = self._due.at
+        if due is None:
             if self._recording.waiting:
                 self._plan()
-        elif time.monotonic() >= self._due:
+        elif time.monotonic() >= due:
             # The timer would wake the loop a moment later, for this alone.
-            self._stop_timer()
-            self._on_timer()
+            self._due.take_back()
+            self._save_due()
 
     def _begin(self, *, exact: bool = False) -> _Begun | None:
         """Begin to save what waits where nobody else saves, with no task and no lock.
@@ -238,7 +241,7 @@ class Saver:
             begun = self._taken(exact=exact)
         if begun is None:
             return None
-        self._stop_timer()
+        self._due.take_back()
         try:
             self._store.begin(begun.saving.change, partial(self._ended, begun))
         except Exception as error:
@@ -276,8 +279,8 @@ class Saver:
 
     def _save_after_all(self) -> None:
         """Save what the thread could not take, as the loop was at it."""
-        if self._timer is None:
-            self._on_timer()
+        if self._due.at is None:
+            self._save_due()
 
     def _have(self, turns: Turns, work: Callable[[], object]) -> None:
         """Have a loop call a function, unless it has ended or is no longer used."""
@@ -329,7 +332,7 @@ class Saver:
         if isinstance(error, Refused) and not is_lost(error):
             self._try_again(error, self._recording.waiting)
         elif error is not None:
-            if self._timer is None and not self.is_late:
+            if self._due.at is None and not self.is_late:
                 self._plan()
             if not waiters:
                 self._save_behind()
@@ -390,19 +393,9 @@ class Saver:
             if self._store.begin_later(self._take_late, policy.wait_s()):
                 return
             self.is_late = False
-        self._start_timer(policy.wait_s(self._took_s))
+        self._due.set(policy.wait_s(self._took_s))
 
-    def _start_timer(self, after_s: float) -> None:
-        self._due = time.monotonic() + after_s - _EARLY_S
-        self._timer = asyncio.get_running_loop().call_later(after_s, self._on_timer)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _on_timer(self) -> None:
-        self._timer = None
+    def _save_due(self) -> None:
         if self._recording.waiting and self._begin() is None:
             self._save_behind()
 

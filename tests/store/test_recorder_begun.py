@@ -22,6 +22,7 @@ from store.engine.server.connection import ServerConnection
 from store.engine.server.sent import Sent
 from store.engine.transactions import is_lost
 from store.recorder import at_once, saving
+from store.recorder.deadline import Deadline
 from store.recorder.policy import SavePolicy
 from store.recorder.recorder import Recorder
 from store.recorder.saving import Saver
@@ -130,7 +131,7 @@ async def test_a_server_that_takes_long_gets_fewer_saves(
 
     monkeypatch.setattr(saving, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(Saver, "_note_end", end_later)
-    monkeypatch.setattr(Saver, "_start_timer", lambda self, after_s: waited.append(after_s))
+    monkeypatch.setattr(Deadline, "set", lambda self, after_s: waited.append(after_s))
     async with await Store.open(url) as store, await Recorder.open(store, policy=policy) as made:
         await made.feed(START)
         for number in range(4):

@@ -141,20 +141,23 @@ class ServerCursor:
 class _Statement:
     """A statement that the server has prepared."""
 
-    __slots__ = ("_converters", "columns", "only_reads", "prepared", "turned")
+    __slots__ = ("_kinds", "columns", "only_reads", "prepared", "turned")
 
     def __init__(self, turned: Turned, prepared: Any) -> None:
         self.turned, self.prepared, self.only_reads = turned, prepared, False
-        self._converters = [converter(each.name) for each in prepared.get_parameters()]
+        self._kinds: list[tuple[Any, Callable[[Any], object]]] = [
+            (_FIT.get(convert), convert)
+            for convert in (converter(each.name) for each in prepared.get_parameters())]
         attributes = prepared.get_attributes()
         self.columns = [(each.name,) for each in attributes] if attributes else None
 
     def values(self, given: Parameters) -> list[object]:
         found = self.turned.values(given)
+        # Most values fit as they are; a call for each would take longer than all else here.
         return [
-            value if value is None else convert(value)
-            for convert, value in zip(self._converters, found, strict=True)
-        ]
+            value if value is None or (type(value) is fit and (fit is int or "\0" not in value))
+            else convert(value)
+            for (fit, convert), value in zip(self._kinds, found, strict=True)]
 
 
 def converter(kind: str) -> Callable[[Any], object]:
@@ -182,6 +185,9 @@ def _as_whole(value: Any) -> object:
 def _as_it_is(value: Any) -> object:
     return value
 
+
+_FIT: dict[Callable[[Any], object], type] = {_as_text: str, _as_whole: int}
+"""Values of these types are left as they are, but for a text with a NUL."""
 
 class ServerConnection:
     """A connection, used by one thread at a time.

@@ -15,7 +15,6 @@ import selectors
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
-from functools import partial
 from types import new_class
 from typing import Any, TypeVarTuple
 
@@ -26,6 +25,7 @@ _AT_ONCE = 65_536
 _QUIET_S = 1.0
 """After that long without a byte the loop runs, which limits the time."""
 _Given = TypeVarTuple("_Given")
+_Called = list[tuple[asyncio.Handle, Context, Callable[..., object], tuple[Any, ...]]]
 
 
 class AnswerLoop(AddressLoop):
@@ -38,7 +38,7 @@ class AnswerLoop(AddressLoop):
         self._protocol: Any = None
         self._transport: Any = None
         self._socket = -1
-        self._called: list[tuple[asyncio.Handle, Callable[[], object]]] | None = None
+        self._called: _Called | None = None
 
     def connection_class(self, base: type[Any]) -> type[Any]:
         """Return a class for the connection whose answers are waited for.
@@ -93,7 +93,7 @@ class AnswerLoop(AddressLoop):
             return super().call_soon(callback, *args, context=context)
         context = context or copy_context()
         handle = asyncio.Handle(callback, args, self, context)
-        called.append((handle, partial(context.run, callback, *args)))
+        called.append((handle, context, callback, args))
         return handle
 
     @property
@@ -134,7 +134,7 @@ class AnswerLoop(AddressLoop):
             came: The bytes.
             answer: What is waited for.
         """
-        called: list[tuple[asyncio.Handle, Callable[[], object]]] = []
+        called: _Called = []
         self._called = called
         try:
             self._protocol.data_received(came)
@@ -144,9 +144,9 @@ class AnswerLoop(AddressLoop):
                 answer.set_exception(ConnectionAbortedError(f"the answer is not readable: {error}"))
         finally:
             self._called = None
-        for handle, call in called:
+        for handle, context, callback, given in called:
             if not handle.cancelled():
-                call()
+                context.run(callback, *given)
 
     def _received(self) -> bytes:
         """Return the next bytes; none where the loop has to run."""
