@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pwd
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -27,7 +28,9 @@ from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.engine.server import watching
 from store.engine.server.connection import connected
+from store.engine.server.errors import ServerError
 from store.engine.server.login import Login
+from store.engine.server.waiting import AnswerLoop
 from store.engine.server.watching import watch
 from store.engine.transactions import is_lost
 from store.errors import BackscrollError, Refused, StoreError
@@ -85,6 +88,40 @@ def test_a_pooler_is_asked_for_changes(url: str, pooler: Callable[..., Pooler]) 
     found.close()
     database.close()
     writing.close()
+
+
+def test_a_pooler_in_statement_mode_is_named_and_read_through(
+    url: str, pooler: Callable[..., Pooler]
+) -> None:
+    with contextlib.closing(open_target(url, write=True)) as database:
+        session = Talk(database).session()
+    database = open_target(pooler(pool_mode="statement").url(url), write=True)
+    assert sessions.get(database, session) is not None
+    with pytest.raises(ServerError) as caught:
+        in_transaction(database, archive, [session], now=1)
+    assert "behind a pooler in statement mode" in caught.value.words
+    assert not is_lost(caught.value)
+    database.close()
+
+
+def test_rows_that_are_sent_to_a_server_that_went_away_say_nothing_by_the_way(
+    capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def send() -> None:
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            asyncio.Protocol, sock=near)
+        far.close()
+        for _ in range(20):
+            transport.write(b"row")
+        transport.abort()
+        await asyncio.sleep(0)
+
+    loop = AnswerLoop()
+    loop.run_until_complete(send())
+    loop.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_watch_goes_on_whatever_ends_its_work(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from store.engine.server.words import OF_THE_DRIVER, reason
+from store.engine.server.words import OF_THE_DRIVER, is_statement_mode, reason
 from store.engine.server_url import ServerUrl
 
 _CODES = {
@@ -109,7 +109,7 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     found = ServerError(said)
     words = _WORDS[state] + f": {said}" if state in _WORDS else url.without_secrets(reason(error))
     found.words, found.for_user = words, f"{url.named or url} {words}"
-    found.is_lost = is_lost(error)
+    found.is_lost = is_lost(error) and not is_statement_mode(error)
     found.is_stale = state == "26000" or type(error).__name__ == "InvalidCachedStatementError"
     code = sqlite3.SQLITE_CANTOPEN if found.is_lost else _CODES.get(state, sqlite3.SQLITE_ERROR)
     found.sqlite_errorcode = code

@@ -210,7 +210,8 @@ def _home(connection: ServerConnection) -> str:
         return path[0]
     row = connection.execute("SELECT current_schema()").fetchone()
     if row is None or row[0] is None:
-        raise ServerTrouble(connection.url, "has no schema on its search path to make a store in")
+        raise ServerTrouble(
+            connection.url, "has no schema on its search path; add schema=NAME to the URL")
     return str(row[0])
 
 

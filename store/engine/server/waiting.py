@@ -10,6 +10,7 @@ with TLS.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import selectors
 from collections.abc import Callable
@@ -26,6 +27,15 @@ _QUIET_S = 1.0
 """After that long without a byte the loop runs, which limits the time."""
 _Given = TypeVarTuple("_Given")
 _Called = list[tuple[asyncio.Handle, Context, Callable[..., object], tuple[Any, ...]]]
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether asyncio's log says what no error of the connection says."""
+    return record.msg != "socket.send() raised exception."
+
+
+# Else it is printed among what a command says, once for each row that was still to be sent.
+logging.getLogger("asyncio").addFilter(_is_news)
 
 
 class AnswerLoop(AddressLoop):

@@ -36,6 +36,9 @@ def reason(error: BaseException) -> str:
     """Return one line; the server's own words are part of it where they help."""
     state = getattr(error, "sqlstate", None)
     said = _first_line(str(error))
+    if is_statement_mode(error):
+        return ("is behind a pooler in statement mode, where nothing can be changed;"
+                " use its transaction or session mode")
     if isinstance(state, str):
         if state.startswith("08"):
             return f"closed the connection: {said}"
@@ -54,6 +57,11 @@ def reason(error: BaseException) -> str:
     if isinstance(error, OSError):
         return f"cannot be reached: {_of_system(error)}"
     return f"cannot be read: {said or type(error).__name__}"
+
+
+def is_statement_mode(error: BaseException) -> bool:
+    """Return whether a pooler refused a transaction, as it gives each statement a connection."""
+    return "statement pooling mode" in str(error)
 
 
 def _of_tls(error: ssl.SSLError) -> str:
