@@ -126,8 +126,9 @@ class Poller:
 
     def _server_answers(self, watch: ServerWatch) -> bool:
         """Return whether the server of the store answers; it is not waited for here."""
-        if watch.trouble is not None:
-            self.set_health("failed", watch.trouble)
+        if (trouble := watch.trouble) is not None:
+            since = watch.since
+            self.set_health("failed", trouble, silent_s=since and time.time() - since)
             return False
         has_other_rights = watch.rights not in (None, self._rights)
         if not self._reopening and (
@@ -192,12 +193,19 @@ class Poller:
         else:
             self.set_health("failed", getattr(error, "reason", str(error)))
 
-    def set_health(self, state: HealthState, reason: str = "") -> None:
-        """Set the store's health, as found here or by a read that failed."""
+    def set_health(self, state: HealthState, reason: str = "", *, silent_s: float = 0.0) -> None:
+        """Set the store's health, as found here or by a read that failed.
+
+        Args:
+            state: The health.
+            reason: As in ``Health``.
+            silent_s: How long ago the store answered last.
+        """
         if (self._lost and state == "busy") or (
             state == self.health.state and reason in ("", self.health.reason)
         ):
             return
-        since = 0 if state == "fresh" else self.health.since or self._library.clock()
+        now = self._library.clock() - round(max(silent_s, 0.0) * 1000)
+        since = 0 if state == "fresh" else self.health.since or now
         self.health = Health(state, since, reason)
         self._health_changed(self.health)

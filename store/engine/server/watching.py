@@ -68,7 +68,7 @@ class ServerWatch:
     Attributes:
         version: Another number after each change.
         trouble: Why the server does not answer now; None while it does.
-        since: When that began, ``time.time``; 0 while it answers.
+        since: When it answered last before that, ``time.time``; 0 while it answers.
         waits: Which table this process waits for now, and who has locked it; None for none.
         rights: What the server lets the login do, see ``store.engine.server.rights``; None
             before the first answer.
@@ -89,7 +89,7 @@ class ServerWatch:
         """
         self.version = 0
         self.trouble: str | None = None
-        self.since = 0.0
+        self.since = self._answered_at = 0.0
         self.waits: str | None = None
         self.rights: str | None = None
         self._url, self._question, self._listens = url, question, listens
@@ -120,7 +120,7 @@ class ServerWatch:
                 # Also what is no Exception, such as a task that was cancelled: if the thread
                 # ended, what is shown would stay as it is and look as if it were fresh.
                 if self.trouble is None:
-                    self.since = time.time()
+                    self.since = self._answered_at or time.time()
                     pause = FIRST_PAUSE_S
                 self.trouble = self._url.without_secrets(reason(error))
                 self.waits = None
@@ -168,6 +168,7 @@ class ServerWatch:
             if found != last or told.is_set() or self.trouble is not None:
                 self.version += 1
             last, self.trouble, self.since, self.rights = found, None, 0.0, rights
+            self._answered_at = time.time()
             told.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), gap)
