@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import ServerSource, Unit
@@ -101,6 +101,7 @@ class _Poll:
     _waits: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
     _asks_why: bool = False
     _waited: bool = False
+    _lock: str | None = None
 
     def ask(self, patience_s: float) -> Answer | None:
         """Return the answer to a new or outstanding poll; None if there is none yet."""
@@ -111,11 +112,14 @@ class _Poll:
         if asked_at is None:
             self._questions.put(True)
             self._asked_at = asked_at = time.monotonic()
-            self._waited = False
+            self._waited, self._lock = False, None
         with contextlib.suppress(queue.Empty):
             answer, took_s = self._answers.get(timeout=patience_s)
             self._asked_at = None
             self.pause = self._pause_after(answer, took_s)
+            if answer.trouble is not None and self._lock is not None:
+                # The server's own words do not say whose the lock is that it gave up on.
+                answer = replace(answer, trouble=ServerTrouble(self.url, self._lock))
             return answer
         return self._why_not(time.monotonic() - asked_at)
 
@@ -136,7 +140,7 @@ class _Poll:
             words = self._waits.get_nowait()
             self._asks_why = False
             if words is not None:
-                self._waited = True
+                self._waited, self._lock = True, words
                 return Answer(self.target, [], waits=words)
         if silent_s >= SILENT_S:
             self._waited = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,26 @@ def test_what_a_poll_waits_for_is_said_and_adds_no_pause(
         asyncio.run(locked())
         assert watcher.until("server")["reason"] is None
         assert watcher.until("synced")["synced"] == 1
+
+
+def test_who_has_the_lock_is_said_where_the_server_gave_up_on_it() -> None:
+    url = url_of("postgresql://h/db")
+    refused = watch_servers.Answer(
+        Target(HubSource(), url), [], ServerTrouble(url, "is locked by another program: timeout"))
+    poll = watch_servers._Poll(refused.target, url, 0.0)
+    # The server answers nothing by itself here.
+    poll._thread, poll._asked_at = threading.current_thread(), 0.0
+    words = "waits for the table parts, which the migration has locked"
+    poll._asks_why = True
+    poll._waits.put(words)
+    waits = poll.ask(0.0)
+    assert waits is not None and (waits.waits, waits.trouble) == (words, None)
+    for reason in (words, "is locked by another program: timeout"):
+        poll._answers.put((refused, 2.0))
+        answer = poll.ask(0.0)
+        assert answer is not None and answer.trouble is not None
+        # The next question did not wait, as far as is known.
+        assert (answer.trouble.reason, str(answer.trouble)) == (reason, f"{url} {reason}")
 
 
 def test_the_pause_between_polls_is_capped() -> None:
