@@ -173,6 +173,7 @@ sys.exit(main(["--store", sys.argv[1], "--nice", "5", "--helpers", "0", sys.argv
 """
 
 
+@pytest.mark.long
 def test_it_is_imported_and_syncs_without_what_posix_alone_has(tmp_path: Path) -> None:
     projects = tmp_path / "claude" / "projects" / "-work"
     projects.mkdir(parents=True)

@@ -162,6 +162,7 @@ def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "claude-code", "codex", "opencode", "cline",
     *(pytest.param(name, marks=pytest.mark.long)
       for name in ("gemini", "pi", "qwen", "continue", "kimi", "openhands"))])
+@pytest.mark.one_in(2)
 def test_what_an_agent_was_given_is_counted_once_when_it_comes_back(
     synced: Path, run: Run, home: Path, tmp_path: Path, to: str
 ) -> None:

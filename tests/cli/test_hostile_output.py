@@ -40,6 +40,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.one_in(2)
 def test_no_command_passes_it_on(run: Run, store: Path, command: tuple[str, ...]) -> None:
     got = run(*command, "--store", store)
     harmless(got.out)
@@ -50,6 +51,7 @@ def test_no_command_passes_it_on(run: Run, store: Path, command: tuple[str, ...]
 
 
 @pytest.mark.parametrize("words", CORPUS.values(), ids=CORPUS)
+@pytest.mark.one_in(3)
 def test_no_argument_is_passed_on(run: Run, store: Path, words: str) -> None:
     given = words.replace("\0", "")
     for command in (

@@ -127,6 +127,7 @@ def _taken(call: list[str]) -> str | None:
 
 
 @pytest.mark.parametrize("agent", EACH)
+@pytest.mark.one_in(3)
 def test_no_prompt_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, home: Path, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def sessions_in(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("make", [_pipe, _ring, _device, Path.mkdir])
+@pytest.mark.one_in(2)
 def test_the_rest_is_read(run: Run, home: Path, make: object) -> None:
     assert callable(make)
     shutil.copytree(DATA / "codex" / "home", home / ".codex")
@@ -78,6 +79,7 @@ def test_the_home_of_nobody(run: Run, home: Path, monkeypatch: pytest.MonkeyPatc
     f"sqlite_home = {'[' * 5000}{']' * 5000}", f"sqlite_home = {'9' * 5000}",
     'sqlite_home = "\\u0000"', 'sqlite_home = "~no such user"',
 ])  # fmt: skip
+@pytest.mark.one_in(2)
 def test_a_configuration_of_an_agent(run: Run, home: Path, text: str) -> None:
     shutil.copytree(DATA / "codex" / "home" / "sessions", home / ".codex" / "sessions")
     wanted = sessions_in(home / ".codex")

@@ -62,7 +62,7 @@ def check(
 
 
 @pytest.mark.parametrize("sample", SETS, ids=lambda sample: sample.name)
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_each_sample_set(sample: Sample, run: Run, library: Path, tmp_path: Path) -> None:
     target = sample.copied(tmp_path)
     found = counted_in(target)

@@ -90,6 +90,7 @@ def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
     [("claude", "cannot be read: Too many levels of symbolic links"),
      ("gone", "is a link to gone, which is not there")],
 )  # fmt: skip
+@pytest.mark.one_in(2)
 def test_a_place_that_cannot_be_read(
     run: Run, claude_home: Path, tmp_path: Path, leads_to: str, reason: str
 ) -> None:

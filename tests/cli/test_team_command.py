@@ -52,6 +52,7 @@ def test_some_sessions_by_name_or_query(run: Run, demo: Path, tmp_path: Path) ->
     assert wrong.code == 2 and not (tmp_path / "x.db").exists()
 
 
+@pytest.mark.long
 def test_what_differs_is_named(run: Run, demo: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     run("copy", demo, other)

@@ -107,6 +107,7 @@ def get_row(db: Database, session_id: str) -> Any:
     return row
 
 
+@pytest.mark.long
 def test_every_session_forked_at_every_message_keeps_the_recipe(library: Database) -> None:
     sessions = [row[0] for row in library.connection.execute("SELECT id FROM chat_sessions")]
     checked = 0

@@ -140,6 +140,7 @@ def host(path: Path, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.one_in(2)
 def test_every_export_and_plan_is_made(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

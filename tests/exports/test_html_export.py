@@ -153,6 +153,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database.close()
 
 
+@pytest.mark.long
 def test_hostile_text_is_only_text(hostile_page: str) -> None:
     body = hostile_page.split("<main>", 1)[1].rsplit("<script>", 1)[0]
     assert controls(body) == [] and NEVER.findall(body) == []

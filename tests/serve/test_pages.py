@@ -268,6 +268,7 @@ async def test_a_page_from_another_port_of_this_machine_gets_nothing(served: Ser
         await runner.cleanup()
 
 
+@pytest.mark.long
 async def test_a_link_that_a_file_leads_to_lets_in(served: Served) -> None:
     """As with ``--open``; the cookie is kept back from what another site has led to."""
     assert served.file.stat().st_mode & 0o777 == 0o600

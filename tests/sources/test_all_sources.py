@@ -76,6 +76,7 @@ def test_every_source_has_a_sample() -> None:
     assert set(FIRST) == set(KINDS)
 
 
+@pytest.mark.one_in(2)
 def test_a_second_sync_changes_nothing(read: Read) -> None:
     assert read.written[0] > 0 and read.written[1] == 0
 
@@ -251,6 +252,7 @@ def test_agents_to_go_on_in_have_the_names_of_their_sources() -> None:
 
 
 @pytest.mark.parametrize("kind", HOMES)
+@pytest.mark.one_in(3)
 def test_each_can_be_switched_off(found_at_home: Path, kind: str) -> None:
     settings = SourceSettings(disabled=[kind])
     targets = default_targets(settings, all_sources(), {}, found_at_home)

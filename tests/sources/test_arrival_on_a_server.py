@@ -81,6 +81,7 @@ def rows_in(team: Database) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("place", _EVERY, ids=title, indirect=True)
+@pytest.mark.one_in(3)
 def test_a_file_that_comes_late_makes_no_difference(
     place: Place, databases: Any, postgres: Server
 ) -> None:

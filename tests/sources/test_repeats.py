@@ -167,7 +167,7 @@ OF_LINES = [
 
 
 @pytest.mark.parametrize("sample", OF_LINES, ids=lambda sample: sample.name)
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_no_way_of_repeating_lines_counts_them_again(sample: Sample, tmp_path: Path) -> None:
     root = path_of(sample.copied(tmp_path))
     reader = sample.target().source

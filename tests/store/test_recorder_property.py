@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -118,6 +119,7 @@ def test_the_store_follows_every_chunk(fresh: Fresh, chunks: list[dict[str, Any]
             assert messages(db, recording.session_id) == [plain(state.message())]
 
 
+@pytest.mark.long
 @PROPERTY
 @given(chunks=streams(), data=st.data())
 def test_another_process_goes_on_at_a_step(

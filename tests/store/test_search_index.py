@@ -242,6 +242,7 @@ def test_recorded_streams_are_followed(tmp_path: Path, name: str) -> None:
     indexer.close()
 
 
+@pytest.mark.one_in(3)
 def test_a_message_that_grows_many_times_leaves_few_blocks(talk: Talk) -> None:
     session = talk.session("")
     others = add_many(talk, session, *(f"other {number}" for number in range(30)))
@@ -572,6 +573,7 @@ def test_the_process_follows_and_ends_with_its_parent(talk: Talk) -> None:
     assert process.wait(HELD_S) == 0
 
 
+@pytest.mark.one_in(3)
 def test_a_second_process_waits_and_goes_on_after_a_kill(talk: Talk) -> None:
     session = talk.session("")
     add_many(talk, session, *(f"word {number}" for number in range(200)))

@@ -600,6 +600,7 @@ def test_no_answer_is_held_on_to(url: str) -> None:
     database.close()
 
 
+@pytest.mark.long
 def test_threads_that_end_leave_no_rows_behind(url: str) -> None:
     def read() -> None:
         database = open_target(url)

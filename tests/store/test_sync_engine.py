@@ -343,6 +343,7 @@ def start(store: Path, root: Path, how: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("how", ["exclusive", "shared"])
+@pytest.mark.one_in(2)
 def test_two_at_once_give_what_one_gives(tmp_path: Path, how: str) -> None:
     root = tmp_path / "source"
     for number in range(40):
@@ -360,6 +361,7 @@ def test_two_at_once_give_what_one_gives(tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.fault
+@pytest.mark.long
 def test_killed_anywhere_it_goes_on(tmp_path: Path) -> None:
     root = tmp_path / "source"
     for number in range(30):

@@ -140,6 +140,7 @@ def test_a_unit_that_ends_its_helper_costs_itself(
     "what",
     ["die-in-a-transaction", "stop-in-a-transaction", pytest.param("stop", marks=pytest.mark.long)],
 )
+@pytest.mark.one_in(2)
 def test_a_helper_that_is_killed_or_stopped_costs_nothing(
     what: str,
     target: Target,

@@ -119,6 +119,7 @@ def texts(tmp_path: Path, *, gone: bool = False) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["2.1.332-terminal", "2.1.332-print", "2.0.77-print"])
+@pytest.mark.one_in(3)
 async def test_a_replayed_run_ends_as_its_finished_files(
     name: str, root: Path, tmp_path: Path, watch: Any
 ) -> None:

@@ -57,6 +57,7 @@ def long(*values: object) -> list[Any]:
 
 
 @pytest.mark.parametrize("make", [loose, *long(contract)])
+@pytest.mark.long
 async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Path) -> None:
     path = make(tmp_path / "host.db")
     connection = sqlite3.connect(path)
@@ -141,6 +142,7 @@ DEEP = '{"title": "deep", "usage": ' + "[" * 5000 + "]" * 5000 + "}"
     "metadata", ["", '{"hidden_at": "x"}', DEEP, *long("{", "[]", "null", '"x"')],
     ids=lambda text: text[:20],
 )
+@pytest.mark.one_in(3)
 async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)

@@ -102,6 +102,7 @@ async def test_many_rows_have_two_letters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keys", [
     ["3"], ["1", "d"], ["1", "T"], ["1", "d", "right_square_bracket"],
 ])
+@pytest.mark.one_in(2)
 async def test_every_view_of_lines_can_be_jumped_in(keys: list[str], tmp_path: Path) -> None:
     async with running(make_store(tmp_path / "s.db", long_talk(9))) as run:
         await run.press("2", "G", *keys)

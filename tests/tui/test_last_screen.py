@@ -338,6 +338,7 @@ def screen_of(data: bytes, size: tuple[int, int]) -> list[str]:
     return list(screen.display)
 
 
+@pytest.mark.long
 def test_keys_behind_the_picture_are_answered_in_order(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(10))
     run_once(path, (120, 40))

@@ -24,6 +24,7 @@ from tui.transcript.pane import TranscriptPane
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.one_in(3)
 async def test_every_kind_of_write_shows(form: str, tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", form) as shown:
         shown.app.main.panes.focus("transcript")
@@ -117,6 +118,7 @@ async def test_a_process_that_died_stops_on_the_screen(
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.one_in(3)
 async def test_a_search_goes_on_in_what_is_written(form: str, tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", form) as shown:
         pane = shown.transcript

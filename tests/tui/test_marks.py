@@ -174,6 +174,7 @@ async def test_checkpoints_are_in_the_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pace", [0, 1, 5])
+@pytest.mark.one_in(3)
 async def test_keys_typed_ahead_are_for_the_mark_and_what_it_is_on(
     tmp_path: Path, pace: int
 ) -> None:

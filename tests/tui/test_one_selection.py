@@ -41,6 +41,7 @@ def agrees(run: Running, session_id: str) -> bool:
      pytest.param("list.sort list.group", "zz", marks=pytest.mark.long),
      pytest.param("list.view list.folder", "zz", marks=pytest.mark.long)],
 )
+@pytest.mark.one_in(2)
 async def test_the_list_goes_to_whatever_is_opened(
     commands: str, filter_text: str, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ async def test_the_list_shows_its_own_selection_once_it_has_the_focus(tmp_path: 
 
 
 @pytest.mark.parametrize("key", ["2", "3", "tab", "enter"])
+@pytest.mark.one_in(2)
 async def test_a_pane_alone_shows_the_session_that_is_selected(key: str, tmp_path: Path) -> None:
     async with running(put(tmp_path / "s.db", FAMILY), size=(80, 24)) as run:
         await run.press("G", key)

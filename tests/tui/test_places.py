@@ -313,6 +313,7 @@ async def test_from_the_list_one_comes_back_to_what_was_read(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("pace", [0, 1, 5])
+@pytest.mark.one_in(3)
 async def test_keys_typed_ahead_act_at_the_place(tmp_path: Path, pace: int) -> None:
     async with running(two(tmp_path)) as run:
         await run.press("enter")

@@ -401,6 +401,7 @@ def _wheel_up() -> type:
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24), (50, 16), (24, 12)])
+@pytest.mark.one_in(3)
 async def test_every_width_shows_the_bar(size: tuple[int, int], path: Path) -> None:
     async with replaying(path, size=size) as replay:
         await replay.press("5")

@@ -24,6 +24,7 @@ SLOW = ("search", "search-facets", "statistics", "statistics-year", "light", "tw
     pytest.param(shot.name, marks=pytest.mark.long) if shot.name in SLOW else shot.name
     for shot in SHOTS
 ])
+@pytest.mark.one_in(3)
 def test_it_shows_the_app_as_it_is(tmp_path: Path, name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tui.screenshots", name, "--out", str(tmp_path)], cwd=ROOT,

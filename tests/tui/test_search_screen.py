@@ -351,6 +351,7 @@ async def test_searches_of_before_come_back(store: Path) -> None:
     [((200, 60), "facets preview"), ((150, 40), "facets preview"), ((120, 40), "facets"),
      ((100, 30), "facets"), ((99, 30), "chips"), ((80, 24), "chips"), ((40, 12), "chips")],
 )
+@pytest.mark.one_in(3)
 async def test_the_columns_fit_the_width(size: tuple[int, int], parts: str, store: Path) -> None:
     async with searching(store, *typed("retry"), size=size) as (_run, screen):
         shown = {

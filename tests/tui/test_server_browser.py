@@ -72,6 +72,7 @@ async def test_a_store_on_a_server_is_browsed(place: Path) -> None:
         other.close()
 
 
+@pytest.mark.long
 async def test_the_browser_keeps_its_connections(place: Path) -> None:
     """The list, its filter and the search open no others, however often they are used."""
     app = BackscrollApp(Library.open(place, "team"), Settings(), poll_ms=20)

@@ -222,6 +222,7 @@ async def test_typed_text_never_becomes_a_command(tmp_path: Path) -> None:
     [("fix/retry", ["Retry loop"]), ("gpt-5", ["Dark theme"]), ("/w/site", ["Dark theme"]),
      ("CODEX", ["Dark theme"]), ("rtry loop", ["Retry loop"]), ("dark retry", [])],
 )
+@pytest.mark.one_in(3)
 async def test_what_the_filter_looks_at(typed: str, found: list[str], tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", THREADS))
     async with app.run_test(size=(120, 40)) as pilot:

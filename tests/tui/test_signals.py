@@ -40,6 +40,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 
 @pytest.mark.parametrize("number", ENDS, ids=lambda number: number.name)
+@pytest.mark.one_in(2)
 def test_the_terminal_is_given_back_and_the_place_kept(
     tmp_path: Path, environment: dict[str, str], number: signal.Signals
 ) -> None:

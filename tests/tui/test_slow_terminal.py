@@ -77,6 +77,7 @@ def browser(
     return on_a_terminal(command, environment, size)
 
 
+@pytest.mark.long
 def test_keys_that_are_held_are_all_heeded_and_the_last_is_seen(tmp_path: Path) -> None:
     with browser(tmp_path, 3 * HELD) as terminal:
         slow = SlowTerminal(terminal)
@@ -105,6 +106,7 @@ def test_every_key_is_answered_within_a_second_at_20_kB_a_second(
             slow.read_rest()
 
 
+@pytest.mark.long
 def test_it_ends_though_nothing_is_answered_and_leaves_no_backlog(tmp_path: Path) -> None:
     with browser(tmp_path, 3 * HELD) as terminal:
         slow = SlowTerminal(terminal)
@@ -121,6 +123,7 @@ def test_it_ends_though_nothing_is_answered_and_leaves_no_backlog(tmp_path: Path
 
 @pytest.mark.fault
 @pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.one_in(2)
 def test_it_ends_and_gives_the_terminal_back_though_nobody_reads(
     tmp_path: Path, answers: bool
 ) -> None:

@@ -26,6 +26,7 @@ print("code", run(["--store", sys.argv[2]]), flush=True)
 
 
 @pytest.mark.parametrize("where", ["__init__", "compose", "on_mount"])
+@pytest.mark.one_in(3)
 def test_an_error_before_the_first_screen(where: str, tmp_path: Path) -> None:
     store = put(tmp_path / "s.db", some(2))
     environment = os.environ | {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}

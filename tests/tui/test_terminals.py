@@ -23,6 +23,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_in(2)
 def test_it_starts_is_read_and_ends_on(kind: str, tmp_path: Path) -> None:
     store = put(tmp_path / "s.db", SESSIONS)
     environment = {**os.environ, "HOME": str(tmp_path), **KINDS[kind]}

@@ -118,6 +118,7 @@ async def test_a_list_that_is_read_again_still_goes_where_it_was_sent(
         assert pane.selected_id == f"ses_{250:026d}"
 
 
+@pytest.mark.long
 async def test_a_cursor_whose_row_is_on_the_way_stays_where_it_is(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(9_000))
     async with running(path) as run:

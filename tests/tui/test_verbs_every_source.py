@@ -65,6 +65,7 @@ def longest(path: Path) -> str:
     return str(found)
 
 
+@pytest.mark.one_in(3)
 async def test_it_says_in_which_agent_it_goes_on(
     sample: Sample, library: Path, tmp_path: Path
 ) -> None:

@@ -259,6 +259,7 @@ async def test_rename_star_and_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "R", "asterisk", "number_sign", "U", "ctrl+r"])
+@pytest.mark.one_in(3)
 async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(3))
     database = open_database(path)

@@ -287,6 +287,7 @@ async def test_a_message_of_another_session_is_refused(key: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("key", ["f", "F", "r", "x", "B"])
+@pytest.mark.one_in(3)
 async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> None:
     path = make_store(tmp_path / "s.db", talk())
     database = open_database(path)

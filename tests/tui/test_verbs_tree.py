@@ -157,6 +157,7 @@ async def test_it_follows_what_others_do(family: tuple[Path, str, str]) -> None:
     assert second
 
 
+@pytest.mark.long
 async def test_ten_thousand_sessions_read_only_what_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +222,7 @@ async def test_without_branches_it_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [140, 80])
+@pytest.mark.one_in(2)
 async def test_branches_are_compared_from_where_they_part(
     family: tuple[Path, str, str], width: int
 ) -> None:
