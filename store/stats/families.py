@@ -95,9 +95,10 @@ def family(
         f"WITH RECURSIVE below(id, depth) AS (SELECT {db.sql.as_id('?')}, 0 UNION"
         " SELECT s.id, below.depth + 1"
         " FROM chat_sessions s JOIN below ON s.parent_id = below.id WHERE below.depth < 100)"
-        f" SELECT s.id, min(below.depth), {db.form.title('s')},"
-        f" {db.form.fact('s', 'lineage.kind')} FROM (SELECT id, depth FROM below LIMIT ?) below"
-        " JOIN chat_sessions s ON s.id = below.id GROUP BY s.id", (session_id, MOST_MEMBERS + 1),
+        f" SELECT s.id, below.depth, {db.form.title('s')},"
+        f" {db.form.fact('s', 'lineage.kind')} FROM (SELECT b.id, min(b.depth) AS depth"
+        " FROM (SELECT id, depth FROM below LIMIT ?) b GROUP BY b.id) below"
+        " JOIN chat_sessions s ON s.id = below.id", (session_id, MOST_MEMBERS + 1),
     ).fetchall()
     helpers = set(helper_ids(db))
     members = {

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Literal
 
 from store.engine import schema
+from store.engine.connection import Connection
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.engine.server.schema import SIDE_TABLES
@@ -161,10 +162,20 @@ def fill(target: Database, source: Database) -> None:
         target: An empty store, open for writing.
         source: A SQLite library.
     """
-    connection = target.connection
     for table in (*schema.REQUIRED_COLUMNS, *SIDE_TABLES):
-        cursor = source.connection.execute(f"SELECT * FROM {table}")
-        names = [f'"{column[0]}"' for column in cursor.description]
-        connection.executemany(
-            f"INSERT INTO {table} ({', '.join(names)})"
-            f" VALUES ({', '.join('?' * len(names))})", cursor.fetchall())
+        fill_table(target.connection, source, table)
+
+
+def fill_table(target: Connection | sqlite3.Connection, source: Database, table: str) -> None:
+    """Copy the rows of a library's table into the one of that name, on any engine.
+
+    Args:
+        target: Where it is empty.
+        source: A SQLite library.
+        table: The table.
+    """
+    cursor = source.connection.execute(f"SELECT * FROM {table}")
+    names = [f'"{column[0]}"' for column in cursor.description]
+    target.executemany(
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+        cursor.fetchall())

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from store.copying.rows import parents_first, read_rows
-from store.engine.database import Database, in_transaction
+from store.demo import make_demo
+from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
+from store.engine.schema import CONTRACT_TABLES, REQUIRED_COLUMNS
 from store.errors import Refused
-from store.queries import list_keys, listing, sessions
+from store.queries import lineage, list_keys, listing, sessions
+from store.stats import families
 from store.store import Store
 from store.verbs.marks import rename
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
+from tests.store.engines import fill_table, host_tables
+from tests.store.test_both_engines import NOW, Pair, exports, of_list, of_pages, of_sessions
 
 _TABLES = """
 CREATE TABLE chat_sessions (id {id} PRIMARY KEY, agent {agent} NOT NULL, workspace_root text,
@@ -132,6 +139,8 @@ def test_columns_of_other_types_are_read_as_the_contracts(postgres: Cluster, nam
         assert sessions.page(db, sessions.SessionFilter()) == sessions.page(
             same, sessions.SessionFilter())
         assert listed(db) == listed(same) and len(listed(db)) == 2
+        below, below_same = (families.family(one, ids[0]) for one in (db, same))
+        assert below is not None and below == below_same and len(below.members) == 2
         if kind.writable:
             assert db.read_only is None
         else:
@@ -159,3 +168,51 @@ def test_a_value_without_a_meaning_costs_itself(postgres: Cluster) -> None:
         assert found is not None and found.session[8] == 0 and found.session[14] == 0.0
         ((*_, at, _),) = found.tables["chat_messages"]
         assert at == -63_517_824_000_000
+
+
+_RETYPED = """
+ALTER TABLE chat_sessions ALTER id TYPE char(40), ALTER agent TYPE name, ALTER parent_id TYPE ident,
+ ALTER total_tokens TYPE numeric, ALTER cost_usd TYPE numeric USING cost_usd::text::numeric,
+ ALTER metadata_json DROP DEFAULT, ALTER metadata_json TYPE json USING metadata_json::json;
+ALTER TABLE chat_messages ALTER session_id TYPE char(40), ALTER role TYPE char(12);
+ALTER TABLE chat_parts ALTER session_id TYPE key, ALTER type TYPE char(60),
+ ALTER "index" TYPE float8, ALTER tool_state TYPE stage USING tool_state::stage;
+DO $do$ DECLARE t text; c text; BEGIN
+ FOREACH t IN ARRAY ARRAY['chat_sessions', 'chat_messages', 'chat_parts'] LOOP
+  FOREACH c IN ARRAY ARRAY['created_at', 'updated_at'] LOOP
+   EXECUTE format('ALTER TABLE %I ALTER %I TYPE timestamptz USING to_timestamp(%I / 1000.0)',
+    t, c, c);
+  END LOOP; END LOOP; END $do$;
+ALTER TABLE chat_sessions ALTER archived_at TYPE moment USING to_timestamp(archived_at / 1000.0);
+"""
+
+
+@pytest.mark.long
+def test_all_that_is_asked_of_a_store_is_asked_of_columns_of_other_types(
+    postgres: Cluster, tmp_path: Path
+) -> None:
+    library, path = make_demo(tmp_path / "demo.db", lambda: NOW), tmp_path / "host.db"
+    server = postgres.database()
+    server.execute(_ENUMS.replace("('output-available')", "('output-available', 'input-available',"
+                                  " 'input-streaming', 'output-error', 'approval-requested',"
+                                  " 'output-denied', 'approval-responded')"))
+    with closing(sqlite3.connect(path)) as file, closing(open_database(library)) as demo:
+        file.executescript(CONTRACT_TABLES)
+        server.execute(host_tables("text"))
+        with closing(open_target(server.url, write=True)) as plain:
+            for table in REQUIRED_COLUMNS:
+                fill_table(file, demo, table)
+                fill_table(plain.connection, demo, table)
+        file.commit()
+    server.execute(_RETYPED)
+    with closing(open_database(path, write=False)) as file_, closing(open_target(server.url)) as db:
+        pair = Pair(file_, db)
+        of_list(pair)
+        of_pages(pair)
+        of_sessions(pair, pair.ids[:4])
+        exports(pair, pair.ids[1:3])
+        parent = next(one for one in pair.ids if lineage.has_children(file_, one))
+        found = families.family(db, parent)
+        assert found is not None and len(found.members) > 1
+        same = families.family(file_, parent)
+        assert same is not None and found.members == same.members

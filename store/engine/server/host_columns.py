@@ -13,7 +13,7 @@ from typing import NamedTuple
 from store.engine.dialect import quoted
 
 TEXTS = ("text", "varchar", "citext", "name")
-_JSON = ("json", "jsonb", "text", "varchar", "bpchar")
+_CHARS = ("text", "varchar", "bpchar")
 _WHOLE = ("int2", "int4", "int8")
 _NUMBERS = ("numeric", "float4", "float8")
 _TIMES = ("timestamptz", "timestamp", "date")
@@ -78,8 +78,13 @@ def host_tables(
     """
     readings = dict[str, str]()
     odd = list[str]()
+    # Expressions for a JSON column go by its name, whatever the table.
+    texts = {name for found in columns.values() for name, column in found.items()
+             if name.endswith("_json") and column.kind not in ("json", "jsonb")}
     for table, found in columns.items():
-        turned = {name: _turned(name, column.kind) for name, column in found.items()}
+        turned = {
+            name: f"CAST({quoted(name)} AS text)" if name in texts and column.kind not in _CHARS
+            else _turned(name, column.kind) for name, column in found.items()}
         if not any(turned.values()):
             continue
         shown = [f"{turned[name]} AS {quoted(name)}" if turned[name] else quoted(name)
@@ -96,8 +101,6 @@ def _turned(name: str, kind: str) -> str | None:
     column = quoted(name)
     if name in _TEXT_COLUMNS:
         return None if kind in TEXTS else f"CAST({column} AS text)"
-    if name.endswith("_json"):
-        return None if kind in _JSON else f"CAST({column} AS text)"
     if name in _TIME_COLUMNS:
         return _time(column, kind)
     if name in _NUMBER_COLUMNS:
@@ -112,7 +115,7 @@ def _time(column: str, kind: str) -> str | None:
     if kind in _TIMES:
         return (f"CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({column}) THEN"
                 f" {_milliseconds(column)} ELSE 0 END")
-    if kind in ("text", "varchar", "bpchar", "citext"):
+    if kind in (*_CHARS, "citext"):
         text = f"CAST({column} AS text)"
         zoned = f"CASE WHEN {text} ~ {_HAS_ZONE} THEN {text} ELSE {text} || 'Z' END"
         # February has a 30th nowhere: the days are added to the first of the month.
