@@ -159,6 +159,7 @@ def test_no_prompt_is_obeyed(
 
 
 @pytest.mark.parametrize("agent", EACH)
+@pytest.mark.one_in(3)
 def test_no_other_value_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, tmp_path: Path, home: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_no_other_value_is_obeyed(
 
 
 @pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.one_in(3)
 def test_no_folder_is_obeyed(
     run: Run, imported: Imported, called: Called, agent: str, tmp_path: Path
 ) -> None:

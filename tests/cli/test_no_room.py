@@ -138,6 +138,7 @@ def test_closed_streams(tmp_path: Path, environment: dict[str, str], closed: str
 
 @pytest.mark.parametrize("command", [["--help"], ["sessions", "--help"], ["sessions"], ["nope"],
                                      ["sessions", "--nope"], ["show", "nope"]], ids=" ".join)
+@pytest.mark.one_in(3)
 def test_a_reader_that_has_enough_is_no_failure(
     tmp_path: Path, environment: dict[str, str], command: list[str]
 ) -> None:

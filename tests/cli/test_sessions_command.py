@@ -222,6 +222,7 @@ def test_a_folder_is_found_by_either_of_its_names(run: Run, home: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["tool:bash", "file:worker.py", "role:assistant"])
+@pytest.mark.one_in(3)
 def test_a_negated_field_of_parts_leaves_out_sessions_that_have_any(
     run: Run, demo: Path, field: str
 ) -> None:

@@ -98,6 +98,7 @@ CASES = [(tool, root) for tool, each in PRINTED.items() for root in each["sets"]
 
 
 @pytest.mark.parametrize(("tool", "root"), CASES)
+@pytest.mark.one_in(3)
 def test_tokens_where_others_are_right(
     run: Run, libraries: dict[str, Path], tool: str, root: str
 ) -> None:

@@ -88,6 +88,7 @@ def planned(db: Database, row: SessionRow, home: Path, **variables: str) -> Resu
          ("goose", "session", "--resume", "--session-id")),
     ],
 )
+@pytest.mark.one_in(3)
 def test_an_unchanged_session_is_resumed_by_its_id(
     home: Path, tmp_path: Path, kind: str, root: str, folder: str, words: tuple[str, ...]
 ) -> None:
@@ -119,6 +120,7 @@ def test_an_unchanged_session_is_resumed_by_its_id(
     ("vibe", "backup/vibe-sessions", "code"),
     ("goose", "backup/goose/sessions.db", "code"),
 ])
+@pytest.mark.one_in(3)
 def test_a_store_that_the_agent_would_not_find_is_handed_to_another(
     home: Path, tmp_path: Path, kind: str, root: str, folder: str
 ) -> None:

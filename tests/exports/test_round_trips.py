@@ -88,7 +88,7 @@ def origin(
 
 
 @pytest.mark.parametrize("form", CHECKERS)
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 def test_a_session_says_the_same_there_and_back(
     origin: Database, form: str, tmp_path: Path
 ) -> None:

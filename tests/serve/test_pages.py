@@ -215,6 +215,7 @@ async def test_copied_text_goes_to_the_clipboard_of_the_page(served: Served) -> 
     await visit.shows("Sent ")
 
 
+@pytest.mark.long
 async def test_two_pages_of_one_web_browser_have_a_process_each(served: Served) -> None:
     first = served.looking
     (one,) = served.pids()

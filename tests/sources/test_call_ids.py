@@ -105,7 +105,7 @@ def results_of(draft: SessionDraft) -> list[Any]:
 
 
 @pytest.mark.parametrize("sample", IN_FILES, ids=lambda sample: sample.name)
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_ids_that_begin_anew_in_each_answer_change_no_call(
     sample: Sample, tmp_path: Path
 ) -> None:

@@ -333,6 +333,7 @@ def scramble(seed: int, length: int) -> File:
 
 @pytest.mark.parametrize("length", [5, 120_000])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.one_in(3)
 def test_a_library_that_follows_is_one_that_reads_at_once(
     seed: int, length: int, tmp_path: Path
 ) -> None:

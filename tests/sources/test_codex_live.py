@@ -26,6 +26,7 @@ FILES = [
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[28:46])
+@pytest.mark.one_in(3)
 def test_line_by_line_is_as_at_once(path: Path) -> None:
     source = CodexSource()
     root = path

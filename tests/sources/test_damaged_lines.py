@@ -152,7 +152,7 @@ def copied(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Sample, Path
     return request.param, path_of(request.param.copied(tmp_path))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_damage_costs_itself(copied: tuple[Sample, Path]) -> None:
     sample, root = copied
     make = type(sample.target().source)
@@ -170,7 +170,7 @@ def test_damage_costs_itself(copied: tuple[Sample, Path]) -> None:
         path.write_bytes(body)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 def test_another_form_is_one_problem(copied: tuple[Sample, Path]) -> None:
     sample, root = copied
     make = type(sample.target().source)
@@ -286,6 +286,7 @@ def test_a_whole_record_before_a_torn_end_is_there_before_its_line_ends(tmp_path
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.one_in(3)
 def test_another_form_is_read_as_it_grows(form: Callable[[bytes], bytes], tmp_path: Path) -> None:
     rows = [{"n": n, "text": "é\u2028{", "in": {"list": [{}, [1]]}} for n in range(5)]
     body = form(b"\n".join(json.dumps(row, ensure_ascii=False).encode() for row in rows))

@@ -188,6 +188,7 @@ def differs_from_fresh(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.one_in(2)
 def test_which_file_is_the_session_depends_on_the_files_alone(
     way: str, seed: int, tmp_path: Path
 ) -> None:

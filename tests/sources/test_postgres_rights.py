@@ -139,6 +139,7 @@ def test_a_column_that_names_other_rows_costs_these_alone(
 @pytest.mark.parametrize(("kind", "column"), [
     (HubSource, "sessions.id"), (HubSource, "messages.session_id"), (HubSource, "parts.id"),
     (LionagiSource, "branches.id"), (LionagiSource, "progressions.collection")])
+@pytest.mark.one_in(3)
 def test_a_column_without_which_nothing_is_told_is_named(
     postgres: Server, reader: str, kind: type[HubSource | LionagiSource], column: str
 ) -> None:

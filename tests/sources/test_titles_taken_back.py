@@ -121,6 +121,7 @@ CASES: list[tuple[str, str, Change, Change, str]] = [
     [pytest.param(*case[1:], id=f"{case[1]}: {case[0]}") for case in CASES],
 )
 @pytest.mark.parametrize("grows", [False, True], ids=["", "and grows"])
+@pytest.mark.one_in(3)
 def test_a_title_that_changes(
     tmp_path: Path, kind: str, make: Change, change: Change, title: str, grows: bool
 ) -> None:

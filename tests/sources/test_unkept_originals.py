@@ -37,6 +37,7 @@ def of_an_older_mapping(database: Database) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=title)
+@pytest.mark.one_in(2)
 def test_a_newer_mapping_loses_and_doubles_nothing(
     family: Any, tmp_path: Path, databases: Any
 ) -> None:

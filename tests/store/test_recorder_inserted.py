@@ -86,6 +86,7 @@ def mixed(
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("name", sorted(VECTORS.keys() - {REFUSED}))
+@pytest.mark.one_in(3)
 def test_odd_chunks_anywhere_leave_the_answer_as_it_was(
     name: str, seed: int, own_talk: Talk
 ) -> None:
@@ -110,6 +111,7 @@ ONE_ANSWER = sorted(VECTORS.keys() - {REFUSED, "merge-two-models"})
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("name", ONE_ANSWER)
+@pytest.mark.one_in(3)
 def test_lines_of_people_anywhere_wait_beside_the_answer(
     name: str, seed: int, own_talk: Talk
 ) -> None:

@@ -346,6 +346,7 @@ def any_line(random_: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.one_in(2)
 def test_no_stream_ends_a_recording(seed: int, own_talk: Talk) -> None:
     random_ = random.Random(seed)
     session_id, _ = recorded(own_talk.db, lines(

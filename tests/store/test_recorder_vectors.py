@@ -68,6 +68,7 @@ def start(db: Database, vector: dict[str, Any], policy: SavePolicy) -> Recording
 
 
 @pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.one_in(2)
 def test_store_after_every_chunk(name: str, talk: Talk) -> None:
     vector = VECTORS[name]
     recording = start(talk.db, vector, AT_ONCE)

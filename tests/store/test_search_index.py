@@ -148,6 +148,7 @@ def test_a_long_message_is_found_by_texts_of_far_parts_and_says_where_they_are(t
     assert check(talk.db.path) == []
 
 
+@pytest.mark.one_in(3)
 def test_a_single_line_of_a_megabyte_and_odd_characters_are_indexed(talk: Talk) -> None:
     session = talk.session("")
     long = talk.message(session, text=". x" * 200_000 + "needle" + "y, " * 200_000)
@@ -560,6 +561,7 @@ def is_equal(store: Path) -> bool:
         return False
 
 
+@pytest.mark.one_in(3)
 def test_the_process_follows_and_ends_with_its_parent(talk: Talk) -> None:
     session = talk.session("")
     talk.message(session, text="first")
@@ -624,6 +626,7 @@ def test_two_indexers_without_a_lock_make_one_index(talk: Talk) -> None:
         indexer.close()
 
 
+@pytest.mark.one_in(3)
 def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
     session = talk.session("")
     add_many(talk, session, *(f"word {number * 7919}" for number in range(300)))

@@ -41,6 +41,7 @@ async def test_a_store_that_cannot_be_written_says_so_all_the_time(tmp_path: Pat
 
 
 @pytest.mark.parametrize("width", [120, 60, 44, 16, 4])
+@pytest.mark.one_in(2)
 async def test_nothing_of_the_top_line_is_cut_in_two(width: int, tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", SIX))
     async with app.run_test(size=(width, 20)) as pilot:

@@ -75,6 +75,7 @@ list.details = "i"
      ({"list.sort": ["b"]}, "b", "list.sort"),
      ({"app.zoom": ["b"]}, "b", "list.group")],
 )  # fmt: skip
+@pytest.mark.one_in(2)
 async def test_the_key_does_what_is_told(
     tmp_path: Path, keys: dict[str, list[str]], open_key: str, does: str,
     monkeypatch: pytest.MonkeyPatch,

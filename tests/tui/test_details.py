@@ -111,6 +111,7 @@ async def test_what_is_read_after_it_was_left_is_dropped(
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_turns_with_their_figures_fit_every_size(talk: Talk, size: tuple[int, int]) -> None:
     async with details_of(talk, size) as (app, _, _):
         lines = app.lines

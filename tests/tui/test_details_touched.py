@@ -39,6 +39,7 @@ TO_FILES, TO_COMMANDS = ["["] * 2, ["["]
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_files_show_edits_and_lines_at_every_size(talk: Talk, size: tuple[int, int]) -> None:
     async with details_of(talk, size) as (app, screen, pilot):
         await pilot.press(*TO_FILES)
@@ -175,6 +176,7 @@ async def test_a_filter_and_a_sort(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_commands_show_how_they_ended(talk: Talk, size: tuple[int, int]) -> None:
     async with details_of(talk, size) as (app, screen, pilot):
         await pilot.press(*TO_COMMANDS)

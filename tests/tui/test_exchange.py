@@ -63,6 +63,7 @@ def test_what_was_sent_is_in_the_outbox_of_one_and_the_inbox_of_the_other(
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_the_screen_at_every_size(library: Database, size: tuple[int, int]) -> None:
     store = await Store.open(library.path)
     app = DetailsApp()

@@ -57,6 +57,7 @@ async def file_of(
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_points_and_views_at_every_size(
     talk: Talk, path: Path, size: tuple[int, int]
 ) -> None:
@@ -87,6 +88,7 @@ def two(talk: Talk, tmp_path: Path) -> Talk:
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.one_in(3)
 async def test_the_list_of_files_is_beside_the_file(
     two: Talk, path: Path, size: tuple[int, int]
 ) -> None:

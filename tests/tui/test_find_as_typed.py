@@ -157,6 +157,7 @@ async def test_enter_on_the_needle_of_before_goes_to_the_next_hit(tmp_path: Path
 
 
 @pytest.mark.parametrize("pause", [0, 1, 7])
+@pytest.mark.one_in(3)
 async def test_keys_in_a_heap_are_all_typed_and_found(tmp_path: Path, pause: int) -> None:
     async with running(tmp_path, long_talk(60)) as (pilot, pane, app):
         await pane.finder.go_to("31")
@@ -215,6 +216,7 @@ def skeleton_of(path: Path) -> tuple[Any, Skeleton]:
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.one_in(3)
 def test_wherever_a_search_begins_it_finds_the_same(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

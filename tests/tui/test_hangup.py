@@ -17,6 +17,7 @@ IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
 
 
 @pytest.mark.parametrize("before", ["", IGNORING], ids=["heard", "ignored"])
+@pytest.mark.one_in(2)
 def test_in_a_session_of_its_own(tmp_path: Path, before: str) -> None:
     run = f"{before}import sys; from tui.__main__ import main; sys.exit(main(['--demo']))"
     terminal, side = pty.openpty()

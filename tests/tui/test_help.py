@@ -116,6 +116,7 @@ async def test_the_line_below_the_help_closes_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("width", "wanted"), [(60, 60), (80, 80), (111, 111), (112, 88), (200, 88)])
+@pytest.mark.one_in(3)
 async def test_no_letters_of_the_screen_below_are_at_its_sides(
     width: int, wanted: int, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ async def test_other_keys_leave_it_and_are_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pace", [0, 1, 5])
+@pytest.mark.one_in(3)
 async def test_letters_typed_ahead_are_for_the_codes(tmp_path: Path, pace: int) -> None:
     async with running(put(tmp_path / "s.db", some(12))) as run:
         await typed(run, pace, "semicolon", "g", "j", "semicolon", "a", "j", "j")

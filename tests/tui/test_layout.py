@@ -86,6 +86,7 @@ def test_widths_stay_sensible() -> None:
         ((80, 24), ["sessions"]),
     ],
 )
+@pytest.mark.one_in(3)
 async def test_on_the_screen(size: tuple[int, int], shown: list[str], tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(40)))
     async with app.run_test(size=size) as pilot:

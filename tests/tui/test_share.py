@@ -29,6 +29,7 @@ async def share(run: Running) -> ShareScreen:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.one_in(3)
 async def test_what_goes_out_is_seen_before(tmp_path: Path, size: tuple[int, int]) -> None:
     async with running(secretive(tmp_path / "s.db"), size=size) as run:
         screen = await share(run)

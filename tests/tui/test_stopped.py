@@ -16,6 +16,7 @@ TAKES_TERMINAL = b"\x1b[?1049h"
 
 
 @pytest.mark.parametrize("stop", [signal.SIGSTOP, signal.SIGTSTP], ids=["by others", "by itself"])
+@pytest.mark.one_in(2)
 def test_it_goes_on_after_each_stop(tmp_path: Path, stop: signal.Signals) -> None:
     path = put(tmp_path / "s.db", some(3))
     command = [sys.executable, "-m", "tui", "--store", str(path)]

@@ -104,6 +104,7 @@ def test_the_theme_to_start_with(wanted: str, variables: dict[str, str], theme: 
 
 
 @pytest.mark.parametrize("theme", ["nord", "textual-light", "no-such-theme"])
+@pytest.mark.one_in(3)
 async def test_any_theme_can_be_chosen(theme: str, tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(3)), theme=theme)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -296,6 +296,7 @@ def test_session_text_cannot_steer_the_terminal() -> None:
 
 @pytest.mark.parametrize("width", [40, 58, 62, 66, 80, 130])
 @pytest.mark.parametrize("level", ["short", "whole"])
+@pytest.mark.one_in(3)
 def test_no_line_is_wider_than_its_room(width: int, level: Any) -> None:
     words = "Some **bold** words, 漢字 and `code`, that go on for a while and wrap. " * 6
     setting = replace(setting_for(width), children=[

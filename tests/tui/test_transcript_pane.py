@@ -347,6 +347,7 @@ MANY = [text(f"Words {n}.") for n in range(150)]
         (5, None, "Words 0."), (5, 149, "Words 149."), (0, 0, "go"),
     ],
 )
+@pytest.mark.one_in(3)
 async def test_a_session_opens_at_a_part_that_is_folded_hidden_or_far(
     message: int, index: int | None, words: str, tmp_path: Path
 ) -> None:

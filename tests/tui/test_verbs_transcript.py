@@ -256,6 +256,7 @@ async def test_a_running_session_is_refused(key: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["f", "r", "B"])
+@pytest.mark.one_in(3)
 async def test_a_hidden_message_is_refused(key: str, tmp_path: Path) -> None:
     said = talk()
     said[6].metadata["hidden_at"] = said[7].metadata["hidden_at"] = START + 99_000

@@ -175,6 +175,7 @@ class Writers:
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.one_in(2)
 def test_random_writes_of_every_kind(db: Database, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     writers = Writers(db, rng, tmp_path)

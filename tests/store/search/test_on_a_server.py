@@ -122,6 +122,7 @@ def without_number(found: SessionHits) -> SessionHits:
     return replace(found, row=replaced(found.row, rowid=0))
 
 
+@pytest.mark.one_in(3)
 def test_finds_what_a_naive_search_finds(both: Both) -> None:
     # Those in a file are asked all; here each third one.
     for one in islice(asked(1), None, None, 3):

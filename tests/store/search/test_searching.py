@@ -164,6 +164,7 @@ def test_finds_the_same_with_an_index_that_is_half_made(
 @pytest.mark.parametrize("with_index", [False, True])
 @pytest.mark.parametrize("order", ["newest", "best"])
 @pytest.mark.parametrize("text", ["retry", "x", "in:prompt,output,text", "retry loop", "期"])
+@pytest.mark.one_in(3)
 def test_pages_are_one_big_page(
     store: Path, indexed: Index, text: str, order: str, with_index: bool
 ) -> None:

@@ -98,6 +98,7 @@ def test_rows_that_belong_to_nothing(library: Path, sql: Sql) -> None:
     ("chat_sessions", "model_json", "gpt"), ("chat_messages", "metadata_json", "{\"a\":"),
     ("chat_parts", "data_json", "3"), ("chat_messages", "metadata_json", ""),
 ])  # fmt: skip
+@pytest.mark.one_in(3)
 def test_json_of_another_type_is_told_and_stays(
     small: Path, sql: Sql, table: str, column: str, text: str
 ) -> None:

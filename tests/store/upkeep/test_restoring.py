@@ -119,6 +119,7 @@ def test_a_process_that_has_it_open_is_named(library: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["header", "pages", "cut", "empty"])
+@pytest.mark.one_in(2)
 def test_a_damaged_library_is_kept_as_it_is(library: Path, sql: Sql, damage: str) -> None:
     sessions = sql(library, COUNT)
     backup = backed_up(library)
