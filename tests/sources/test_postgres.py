@@ -166,6 +166,16 @@ def test_types_that_a_schema_may_have_all_the_same(hub_server: Database) -> None
         len(one.messages) for one in expected.values())
 
 
+def test_ids_that_are_uuids_are_found_in_lists_of_them(lionagi_server: Database) -> None:
+    expected, _ = server_rows.drafts_of(LionagiSource(), url_of(lionagi_server.url))
+    lionagi_server.execute(
+        "ALTER TABLE messages DROP CONSTRAINT messages_pkey CASCADE;"
+        "ALTER TABLE messages ALTER id TYPE uuid USING CAST(id AS uuid)")
+    found, problems = server_rows.drafts_of(LionagiSource(), url_of(lionagi_server.url))
+    assert problems == [] and {name: one.messages for name, one in found.items()} == {
+        name: one.messages for name, one in expected.items()}  # fmt: skip
+
+
 def trouble_with(name: str) -> str:
     with pytest.raises(StoreError) as caught:
         classify(url_of(name), all_sources())

@@ -162,6 +162,21 @@ def test_rows_that_are_hidden_are_no_damage(hub_server: Database, reader: str) -
     assert (set(found), problems) == ({BUSY}, [])
 
 
+@pytest.mark.parametrize("table", ["messages", "branches", "progressions"])
+def test_rows_of_lionagi_that_are_hidden_are_no_damage(
+    lionagi_server: Database, reader: str, table: str
+) -> None:
+    whole, _ = drafts_of(LionagiSource(), url_of(lionagi_server.url))
+    lionagi_server.execute(
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader};"
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;"
+        f"CREATE POLICY half ON {table} FOR SELECT TO {reader} USING (id < '8')")
+    found, problems = drafts_of(LionagiSource(), url_of(as_reader(lionagi_server)))
+    assert problems == [] and found
+    assert sum(len(one.messages) for one in found.values()) < sum(
+        len(one.messages) for one in whole.values())
+
+
 def test_the_schema_of_the_tables_is_named(hub_server: Database) -> None:
     hub_server.execute("ALTER SCHEMA public RENAME TO team; CREATE SCHEMA public")
     with pytest.raises(StoreError) as caught:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from store.sources.base.protocol import Reading
+from store.sources.base.row_reader import bound_ids
 from store.sources.base.servers import values
 from store.sources.base.servers.connection import PostgresRows, Servers
 from store.sources.hub import HubSource
@@ -70,6 +71,16 @@ def test_a_value(sql: str, value: object, reader_of_values: PostgresRows) -> Non
         assert isinstance(row["found"], str) and len(row["found"]) > 400
     else:
         assert row["found"] == value and type(row["found"]) is type(value)
+
+
+@pytest.mark.parametrize("kind", ["text", "bigint", "uuid", "numeric"])
+def test_ids_of_any_type_are_bound(kind: str, reader_of_values: PostgresRows) -> None:
+    ids = [f"{number:032}" for number in range(4)] if kind == "uuid" else list("0123")
+    listed = ", ".join(f"(CAST('{one}' AS {kind}))" for one in ids)
+    rows = reader_of_values.rows(
+        f"SELECT CAST(id AS text) AS id FROM (VALUES {listed}) AS ids(id)"
+        f" WHERE id {reader_of_values.any_of(1)} AND id <> $2", bound_ids(ids[1:]), ids[3])
+    assert [str(row["id"]).replace("-", "") for row in rows] == ids[1:3]
 
 
 def test_text_that_is_not_utf8() -> None:

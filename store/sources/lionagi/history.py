@@ -46,7 +46,7 @@ def history(
     missing = len(branch.ids) - len(own)
     turns = _before(stored, branch, parent, above, own) + own
     if missing and parent is None:
-        stored.complain(f"{missing} messages of branch {branch.id} have no row")
+        stored.miss(f"{missing} messages of branch {branch.id} have no row")
     system = stored.messages.get(string(branch.row.get("system_msg_id")) or "")
     if system is not None and all(turn.message is not system for turn in turns):
         turns.insert(0, Turn(system, system.clone_from))
@@ -72,7 +72,7 @@ def _before(
     if string(branch.metadata.get("parent_branch_id")) is None:
         return []
     if parent is None:
-        stored.complain(f"branch {branch.id} was forked from a branch that is not there")
+        stored.miss(f"branch {branch.id} was forked from a branch that is not there")
     count = place if type(place) is int and place >= 0 else len(above)
     return [Turn(turn.message, turn.message.id) for turn in above[:count]]
 
@@ -99,7 +99,7 @@ def _named(
         else:
             turns.append(Turn(message, message.id))
     if lost:
-        stored.complain(f"{lost} messages that branch {branch.id} goes on from are not there")
+        stored.miss(f"{lost} messages that branch {branch.id} goes on from are not there")
     return turns
 
 

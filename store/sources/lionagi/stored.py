@@ -79,6 +79,7 @@ class StoredSession:
         project_path: The folder of its project, where that is known.
         types: The names of the classes of messages.
         gone: The messages that have no row any more and are of the library.
+        hides: Whether this user may not see all rows, so that one that is missing is no damage.
     """
 
     id: str
@@ -92,11 +93,17 @@ class StoredSession:
     project_path: str | None = None
     types: dict[Any, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
+    hides: bool = False
     problems: list[Problem] = field(default_factory=list)
 
     def complain(self, reason: str) -> None:
         """Note what is damaged in the session."""
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
+
+    def miss(self, reason: str) -> None:
+        """Note that rows are missing."""
+        if not self.hides:
+            self.complain(reason)
 
 
 ToStored = Callable[[str], StoredSession | None]
@@ -140,6 +147,7 @@ def fetch_rows(
         return lambda path: None
     row = found[0]
     stored = StoredSession(session_id, row, mapping(decoded(row.get("node_metadata"))), "")
+    stored.hides = any(map(reader.is_narrowed, ("messages", "branches", "progressions")))
     stored.ids = _collection(reader, stored, row.get("progression_id")) or []
     of_session = f"SELECT {reader.listed('branches')} FROM branches WHERE session_id = $1"
     for branch in in_sequence(reader.rows(of_session, session_id), "created_at", "id"):
@@ -197,7 +205,7 @@ def _take_branch(reader: RowReader, stored: StoredSession, row: Row) -> None:
     metadata = places | mapping(decoded(row.get("node_metadata")))
     ids = _collection(reader, stored, row.get("progression_id"))
     if ids is None:
-        stored.complain(f"branch {row['id']} has no progression")
+        stored.miss(f"branch {row['id']} has no progression")
     stored.branches[str(row["id"])] = StoredBranch(str(row["id"]), row, metadata, ids or [])
 
 
