@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from store.activity import presence
 from store.demo import make_demo
 from store.engine.database import Database, open_database
 from store.engine.opening import open_target
@@ -52,8 +53,10 @@ from store.queries import (
 )
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing_filter import ListFilterTest
+from store.recorder.reading import read_ui_message
 from store.replay.log import log_page
 from store.replay.reading import answers_page, place_before, timed_page
+from store.resume.planning import draft_prompt
 from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.settings import Settings
@@ -264,7 +267,12 @@ OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
     lambda db, name: windows.opening(db, name, None, None, at_end=False),
     lambda db, name: refresh.facts(db, name, NOW, context.visible_ids(db, name)),
     lambda db, name: refresh.end_after(db, name, None, 50, [], 5),
-    lambda db, name: list(originals.records_of_session(db, name)),
+    lambda db, name: list(originals.numbered_records(db, name)),
+    lambda db, name: originals.record_count(db, name),
+    lambda db, name: inspection.linked(db, name),
+    lambda db, name: windows.window_at_start(db, name, 20),
+    lambda db, name: presence.presence(db, [name], NOW),
+    lambda db, name: [draft_prompt(db, row) for row in (sessions.get(db, name),) if row],
     lambda db, name: details.tool_calls(db, context.visible_ids(db, name)),
     lambda db, name: transcript.matches(db, context.visible_ids(db, name)[:200], "the"),
     lambda db, name: tree_facts.node_facts(db, lineage.family(db, name, helpers=True)),
@@ -279,6 +287,8 @@ def of_sessions(pair: Pair, ids: list[str]) -> None:
         for message, parts in messages.page(pair.file, name, limit=3):
             keys = [(name, message.id, -1), (name, message.id, 0), (name, "", 0)]
             pair.same(lambda db, k=keys: places.place_facts(db, k), message)  # type: ignore[misc]
+            pair.same(lambda db, m=message.id: read_ui_message(db, m), message)  # type: ignore[misc]
+            pair.same(lambda db, m=message.id: originals.records_of_message(db, m), message)  # type: ignore[misc]
             for part in parts[:2]:
                 pair.same(lambda db, n=name, p=part.id: inspection.part_detail(db, n, p), part)  # type: ignore[misc]
                 pair.same(lambda db, p=part.id: originals.records_of_part(db, p), part)  # type: ignore[misc]
