@@ -255,9 +255,9 @@ class AsyncDatabase:
         await writer.close()
 
     def _end(self, ended: Ended, error: BaseException | None) -> None:
-        ended(self._raised(error))
+        ended(None if error is None else self._raised(error))
 
-    def _raised(self, error: BaseException | None) -> BaseException | None:
+    def _raised(self, error: BaseException) -> BaseException:
         """Return the error that ``write`` raises for one of a change."""
         if not isinstance(error, sqlite3.Error):
             return error

@@ -74,7 +74,7 @@ def write_at_once(db: Database, batch: Batch, holder: str) -> OneStatement | Non
         values |= claims.values(db, batch.session_id, holder)
     for number, part in enumerate(parts):
         values |= _values(part, number)
-    sql = _statement(tuple(part.new or part.moved for part in parts), is_pooled)
+    sql = _statement(tuple([part.new or part.moved for part in parts]), is_pooled)
 
     def has_written(row: Any) -> bool:
         written, following = row

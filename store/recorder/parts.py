@@ -81,8 +81,9 @@ class Part:
         is_tool: Whether it is a tool call of either kind.
     """
 
-    __slots__ = ("_data", "_halves", "_parsed", "_parsed_at", "_pieces", "call", "created_at",
-                 "dirty", "grow", "index", "is_static_tool", "is_tool", "row_id", "stored")
+    __slots__ = ("_columns", "_data", "_halves", "_parsed", "_parsed_at", "_pieces", "call",
+                 "created_at", "dirty", "grow", "index", "is_static_tool", "is_tool", "row_id",
+                 "stored")
 
     def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
         """Make a part that has no row yet.
@@ -98,6 +99,7 @@ class Part:
         self.grow = self._pieces.append
         self._halves = False
         self._parsed, self._parsed_at = -1, 0
+        self._columns: tuple[str, str | None, str | None] | None = None  # They do not change.
         self.call: ToolCall | None = None
         self.created_at = created_at
         self.dirty = True
@@ -154,9 +156,12 @@ class Part:
     @property
     def columns(self) -> tuple[str, str | None, str | None]:
         """(type, tool_call_id, tool_state) for its row."""
+        if self._columns is not None:
+            return self._columns
         kind = storable(str(self._data["type"]))
         if not self.is_tool:
-            return kind, None, None
+            self._columns = kind, None, None
+            return self._columns
         call_id, state = self._data.get("toolCallId"), self._data.get("state")
         return (kind, None if call_id is None else storable(str(call_id)),
                 None if state is None else storable(str(state)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from asyncio import get_running_loop
 from collections.abc import AsyncIterable, Callable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
@@ -288,7 +289,7 @@ class Recorder:
             await saver.call(lambda: self._receive(chunk, size))
         if now and not saver.backoff.tries:
             await saver.save_at_once()
-        elif not saver.is_late:
+        elif not saver.is_late and (saver.due.at is None or monotonic() >= saver.due.at):
             saver.save_soon()
 
     async def _receive(self, chunk: Chunk, size: int) -> None:

@@ -664,7 +664,7 @@ class Recording:
         batch = self.take_batch(message, title=title, exact=exact)
         if message is None or batch is None:
             return None
-        change = OfSession(self.session_id, self._write(batch), self._at_once(batch))
+        change = OfSession(batch.session_id, self._write(batch), self._at_once(batch))
         return Saving(message, batch, change, waiting)
 
     def saved(self, saving: Saving) -> None:
@@ -737,7 +737,7 @@ class Recording:
             raise
         session = self.session.take_write(message, title)
         return Batch(
-            self.session_id, message.id, now, row, parts, message.take_removed(), session)
+            self.session.id, message.id, now, row, parts, message.take_removed(), session)
 
     def put_back(self, message: RecordedMessage, batch: Batch) -> None:
         """Note that a batch of a message was not written: all of it waits again."""

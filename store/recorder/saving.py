@@ -61,6 +61,7 @@ class Saver:
         loop: The event loop that it is used in.
         calls: What is at work or waits, but for a save that was begun: that has its rows.
         is_late: Whether the thread of the store will take what waits.
+        due: When what waits is saved, where that thread will not.
     """
 
     def __init__(self, store: AsyncDatabase, recording: Recording) -> None:
@@ -71,14 +72,14 @@ class Saver:
         self.closed = False
         self._use(Turns())
         self._begun: _Begun | None = None
-        self._due = Deadline(self._save_due)
+        self.due = Deadline(self._save_due)
         self.is_late = False
         self._took_s = 0.0
 
     def end(self) -> None:
         """Save nothing any more."""
         self.closed = True
-        self._due.end()
+        self.due.end()
 
     # -- calls in turn
 
@@ -98,7 +99,7 @@ class Saver:
             raise Refused(
                 f"the recorder of session {self._recording.session_id} is at work in another event"
                 " loop; use it in one loop at a time")
-        self._due.end()
+        self.due.end()
         turns.abandon()
         self._use(Turns())
 
@@ -166,7 +167,7 @@ class Saver:
         Raises:
             Refused: Another program holds the store.
         """
-        self._due.take_back()
+        self.due.take_back()
         waiting = self._recording.waiting
         try:
             await self.run(saving)
@@ -180,7 +181,7 @@ class Saver:
     @property
     def _is_put_off(self) -> bool:
         """Whether the store was held at the last try, and the next one is due later."""
-        return self.backoff.tries > 0 and self._due.at is not None
+        return self.backoff.tries > 0 and self.due.at is not None
 
     def _try_again(self, error: Refused, waiting: int) -> None:
         """Keep the rows, which are written a little later, or by ``close``.
@@ -193,7 +194,7 @@ class Saver:
         # Where the try failed before it took a batch, they are counted still.
         counted = self._recording.waiting
         self._recording.waiting = (counted if counted >= waiting else counted + waiting) or 1
-        self._due.set(self.backoff.failed())
+        self.due.set(self.backoff.failed())
 
     # -- saves out of turn
 
@@ -209,21 +210,23 @@ class Saver:
         Raises:
             Refused: Another program holds the store.
         """
-        self.enter()
+        if self.loop is not asyncio.get_running_loop():
+            self.enter()
         begun = self._begin(exact=True)
         if begun is None or not await self._is_saved(begun, or_refuse=True):
             await self.call(lambda: self.save_now(self._recording.save(exact=True)))
 
     def save_soon(self) -> None:
-        """Have what waits saved within the time of the policy; not where that ``is_late``."""
-        due = self._due.at
-        if due is None:
-            if self._recording.waiting:
-                self._plan()
-        elif time.monotonic() >= due:
-            # The timer would wake the loop a moment later, for this alone.
-            self._due.take_back()
+        """Have what waits saved within the time of the policy, or now where that is over.
+
+        It is for a recording that nobody saves late, and that ``due`` has no moment for yet or
+        one that has come: the timer would wake the loop a moment later, for this alone.
+        """
+        if self.due.at is not None:
+            self.due.take_back()
             self._save_due()
+        elif self._recording.waiting:
+            self._plan()
 
     def _begin(self, *, exact: bool = False) -> _Begun | None:
         """Begin to save what waits where nobody else saves, with no task and no lock.
@@ -241,7 +244,7 @@ class Saver:
             begun = self._taken(exact=exact)
         if begun is None:
             return None
-        self._due.take_back()
+        self.due.take_back()
         try:
             self._store.begin(begun.saving.change, partial(self._ended, begun))
         except Exception as error:
@@ -279,7 +282,7 @@ class Saver:
 
     def _save_after_all(self) -> None:
         """Save what the thread could not take, as the loop was at it."""
-        if self._due.at is None:
+        if self.due.at is None:
             self._save_due()
 
     def _have(self, turns: Turns, work: Callable[[], object]) -> None:
@@ -332,7 +335,7 @@ class Saver:
         if isinstance(error, Refused) and not is_lost(error):
             self._try_again(error, self._recording.waiting)
         elif error is not None:
-            if self._due.at is None and not self.is_late:
+            if self.due.at is None and not self.is_late:
                 self._plan()
             if not waiters:
                 self._save_behind()
@@ -393,7 +396,7 @@ class Saver:
             if self._store.begin_later(self._take_late, policy.wait_s()):
                 return
             self.is_late = False
-        self._due.set(policy.wait_s(self._took_s))
+        self.due.set(policy.wait_s(self._took_s))
 
     def _save_due(self) -> None:
         if self._recording.waiting and self._begin() is None:

@@ -24,6 +24,9 @@ class Sent:
     Attributes:
         cursor: What it found; None until the answer is there, and where it is an error.
         error: The error that is the answer.
+        is_answered: Whether the answer is there.
+        needs_thread: Whether it has not left when it was sent, which takes the connection's own
+            loop.
     """
 
     def __init__(
@@ -45,22 +48,14 @@ class Sent:
         self._waited: asyncio.Future[Any] | None = None
         self.cursor: ServerCursor | None = None
         self.error: BaseException | None = None
+        self.is_answered = False
         self._step()
+        self.needs_thread = not self.is_answered and not loop.has_sent
 
     @property
     def descriptor(self) -> int:
         """The socket, which can be read when something has come."""
         return self._loop.descriptor
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the answer is there."""
-        return self._waited is None
-
-    @property
-    def needs_thread(self) -> bool:
-        """Whether it has not left yet, which takes the connection's own loop."""
-        return self._waited is not None and not self._loop.has_sent
 
     def receive(self) -> bool:
         """Take what has come, without waiting.
@@ -87,10 +82,10 @@ class Sent:
         try:
             self._waited = self._question.send(None)
         except StopIteration as end:
-            self._waited = None
+            self._waited, self.is_answered = None, True
             self._end(end.value)
         except Exception as error:
-            self._waited = None
+            self._waited, self.is_answered = None, True
             self.error = self._failure(error)
 
     def _end(self, records: list[Any]) -> None:
