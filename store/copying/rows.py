@@ -19,7 +19,7 @@ from store.conversation.outline_marks import is_outline
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.engine.transactions import explained, unmoving
-from store.engine.values import decoded
+from store.engine.values import decoded, text
 from store.errors import StoreError
 from store.sync.jsontext import json_text
 from store.text.stored_json import array_of
@@ -196,19 +196,24 @@ def _session(db: Database, session_id: str) -> Values | None:
 
 
 def _filled(columns: Sequence[str], row: Sequence[Any]) -> Values:
-    """Return a row as a Backscroll store has it, where a host's table has NULL."""
+    """Return a host's row as a Backscroll store has it: no NULL, no bytes for a text."""
     return tuple(
-        _DEFAULTS.get(column) if value is None else value
+        _DEFAULTS.get(column) if value is None
+        else text(value) if isinstance(value, bytes)
+        else int(value) if column in _WHOLE and type(value) is float and math.isfinite(value)
+        else value
         for column, value in zip(columns, row, strict=False))
 
 
 METADATA = REQUIRED_COLUMNS[SESSIONS].index("metadata_json")
 """The place of ``metadata_json`` in a session's row."""
+_WHOLE = frozenset((
+    "prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read", "cache_write",
+    "total_tokens", "created_at", "updated_at", "archived_at", "index"))
 _DEFAULTS = {
     "model_json": "{}", "permissions_json": "[]", "metadata_json": "{}", "data_json": "{}",
     "cost_usd": 0.0, "agent": "", "role": "", "type": "",
-    **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read",
-                     "cache_write", "total_tokens", "created_at", "updated_at", "index"), 0),
+    **dict.fromkeys(_WHOLE - {"archived_at"}, 0),
 }  # fmt: skip
 """What a Backscroll store has where a host's table has NULL."""
 _COST = REQUIRED_COLUMNS[SESSIONS].index("cost_usd")

@@ -21,6 +21,9 @@ _WORDS = {
 }
 """Of statements that may write; ``words.reason`` is about reading."""
 _LOST = ("08", "57P", "28", "25P03")
+_OF_VALUES = ("22", "54")
+"""Of values that a type, or an index of them, does not take: the second is of a text that is too
+long for its index, or nested too deep."""
 _OF_ROWS = {
     "23502": sqlite3.SQLITE_CONSTRAINT_NOTNULL, "23503": sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
     "23505": sqlite3.SQLITE_CONSTRAINT_UNIQUE,
@@ -96,14 +99,15 @@ def mapped(error: BaseException, url: ServerUrl) -> BaseException:
     """
     state = str(getattr(error, "sqlstate", None) or "")
     said = url.without_secrets(str(error) or type(error).__name__)
+    first = said.partition("\n")[0]  # What follows quotes the row.
     if state.startswith("23"):
         row = ServerRefusal(said)
-        row.for_user = f"{url.named or url} refuses the change: {said}"
+        row.for_user = f"{url.named or url} refuses the change: {first}"
         row.sqlite_errorcode = _OF_ROWS.get(state, sqlite3.SQLITE_CONSTRAINT)
         return row
-    if state.startswith("22"):
+    if state.startswith(_OF_VALUES):
         value = ServerMisfit(said)
-        value.for_user = f"{url.named or url} cannot hold a value: {said}"
+        value.for_user = f"{url.named or url} cannot hold a value: {first}"
         value.sqlite_errorcode = sqlite3.SQLITE_MISMATCH
         return value
     found = ServerError(said)

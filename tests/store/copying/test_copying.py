@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,8 +180,17 @@ def test_what_cannot_be_stored_fails_alone(tmp_path: Path, make: Make) -> None:
     host = open_database(making.loose(tmp_path / "host.db"))
     for session, metadata in (("ses_a", "{no json"), ("ses_b", '{"title": "b"}')):
         making.add_session(host.connection, session, NOW, metadata_json=metadata)
-    found = copy_sessions(host, make("server"), ["ses_a", "ses_b", "ses_c"])
-    assert found.copied == 1 and set(found.failed) == {"ses_a", "ses_c"}
+    long = "".join(map(str, random.Random(1).choices(range(10**9), k=900)))
+    making.add_session(host.connection, "ses_d", NOW, workspace_root=long)
+    # An index takes no text of that length; a host's bytes and fractions are what they say.
+    making.add_session(host.connection, "ses_e", NOW + 0.5, workspace_root=b"/w")
+    target = make("server")
+    found = copy_sessions(host, target, ["ses_a", "ses_d", "ses_e", "ses_b", "ses_c"])
+    assert found.copied == 2 and set(found.failed) == {"ses_a", "ses_c", "ses_d"}
+    assert "exceeds" in found.failed["ses_d"] and "\n" not in found.failed["ses_d"]
+    assert target.connection.execute(
+        "SELECT workspace_root, updated_at FROM chat_sessions WHERE id = 'ses_e'"
+    ).fetchall() == [("/w", NOW)]
     host.close()
 
 
