@@ -566,8 +566,11 @@ class Store(AsyncDatabase):
         if not asked:
             raise Invalid("the query is empty; give at least a word")
         async with self._changing.held():
+            self._refuse_closed()
             if self._searcher is None:
                 self._searcher = await Searcher.open(self.path)
+                if self.closed:
+                    await self._searcher.close()
         return await self._searcher.hits(asked, limit=limit, order=order, cursor=cursor)
 
     async def close(self) -> None:

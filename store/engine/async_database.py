@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from store.engine.beginning import Ended, begin, begin_later
 from store.engine.connection_thread import ConnectionClosedError, ConnectionThread
 from store.engine.database import Database, Form, in_transaction, open_database
-from store.engine.loops_lock import LoopsLock
+from store.engine.loops_lock import CLOSE_S, LoopsLock
 from store.engine.transactions import OfSession, for_user
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
@@ -284,16 +284,26 @@ class AsyncDatabase:
             return
         self._closed = True
         self._reader.interrupt()
+        is_file = self._reader.database.server is None
         try:
-            async with self._changing.held():
+            async with self._changing.held(within_s=None if is_file else CLOSE_S):
                 await self._close_threads()
+        except TimeoutError:
+            self._begin_close()  # Somebody opens it again on a server that does not answer.
         except asyncio.CancelledError:
-            # Perhaps before it was their turn.
-            for thread in filter(None, (self._reader, self._writer)):
-                thread.begin_close()
+            self._begin_close()  # Perhaps before it was their turn.
             raise
 
+    def _begin_close(self) -> None:
+        for thread in filter(None, (self._reader, self._writer)):
+            thread.begin_close()
+
     async def _close_threads(self) -> None:
+        if self._writer is not None and self._writer.is_open and (
+            self._writer.database.server is not None
+        ):
+            await asyncio.gather(self._reader.close(), self._writer.close())
+            return
         # The writer last: only a writing connection can take away the -wal it has made.
         try:
             await self._reader.close()

@@ -13,11 +13,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Self, TypeVar, cast
 
-from store.engine.database import Database, open_database
+from store.engine.database import SERVERS, Database, open_database
 from store.engine.following import Followed, Following, Work
 from store.engine.late_work import LateWork
 from store.errors import StoreError
 
+_PATIENCE_S = 0.75
+"""After so long a server is asked whether it answers at all."""
 T = TypeVar("T")
 _Jobs = SimpleQueue[Callable[[], object] | None]
 _Outcome = tuple[object, BaseException | None]
@@ -243,10 +245,31 @@ class ConnectionThread:
                 self._opened.connection.interrupt()
 
     async def close(self) -> None:
-        """Close the connection and end the thread, after the queued functions."""
+        """Close the connection and end the thread, after the queued functions.
+
+        A server that does not answer is waited for two seconds or so; the thread ends later then.
+        """
         closing = self.begin_close()
-        if closing is not None:
+        if closing is not None and (
+            str(self._path) not in SERVERS or await self._is_waited_for(closing)
+        ):
             _taken(await closing)
+
+    async def _is_waited_for(self, closing: asyncio.Future[list[_Outcome]]) -> bool:
+        """Wait for the end of a connection for as long as its server answers.
+
+        Args:
+            closing: The end.
+
+        Returns:
+            Whether it has come.
+        """
+        was_cut = False
+        while not (await asyncio.wait((closing,), timeout=_PATIENCE_S))[0]:
+            if was_cut or self._opened is None:
+                return False
+            was_cut = await asyncio.to_thread(self._opened.remote.cut_if_silent)
+        return True
 
     def begin_close(self) -> asyncio.Future[list[_Outcome]] | None:
         """Begin what ``close`` does; return what it waits for, None where it was begun before."""

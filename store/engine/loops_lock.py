@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 _LOOK_S = 0.1
+CLOSE_S = 2.0
+"""So long the closing of a store on a server waits for who opens a connection to it."""
+STOPPED_S = 5.0
+"""A loop that has not run for so long is taken for one that has ended: it may never go on."""
 
 
 class LoopsLock:
-    """As ``asyncio.Lock``, which is for one loop; a loop that ends lets go of what it held."""
+    """As ``asyncio.Lock``, which is for one loop; a loop that ends or stops releases it."""
 
     def __init__(self) -> None:
         """Make a lock that nobody holds."""
@@ -22,15 +27,25 @@ class LoopsLock:
     def locked(self) -> bool:
         """Return whether a loop that has not ended holds it."""
         holder = self._holder
-        return holder is not None and not holder.loop.is_closed()
+        return holder is not None and not holder.has_ended()
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Hold it, once nobody else does."""
+    async def held(self, *, within_s: float | None = None) -> AsyncIterator[None]:
+        """Hold it, once nobody else does.
+
+        Args:
+            within_s: How long to wait for it; None for as long as it takes.
+
+        Raises:
+            TimeoutError: Somebody else held it for so long.
+        """
         holder = _Holder(asyncio.get_running_loop())
+        until = None if within_s is None else time.monotonic() + within_s
         while (told := self._waits(holder)) is not None:
             try:
                 while not told.done() and self.locked():
+                    if until is not None and time.monotonic() >= until:
+                        raise TimeoutError
                     # Nobody tells of a loop that ends.
                     await asyncio.wait([told], timeout=_LOOK_S)
             finally:
@@ -47,7 +62,7 @@ class LoopsLock:
             if not self.locked():
                 self._holder = holder
                 return None
-            told = holder.loop.create_future()
+            told = holder.future()
             self._waiting.append(told)
             return told
 
@@ -66,7 +81,22 @@ class _Holder:
     """Somebody who holds a lock, in a loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
+        self._loop = loop
+        self._stopped_at: float | None = None
+
+    def has_ended(self) -> bool:
+        """Return whether its loop was closed, or did not run when asked for ``STOPPED_S``."""
+        if self._loop.is_closed():
+            return True
+        if self._loop.is_running():
+            self._stopped_at = None
+            return False
+        self._stopped_at = self._stopped_at or time.monotonic()
+        return time.monotonic() - self._stopped_at >= STOPPED_S
+
+    def future(self) -> asyncio.Future[None]:
+        """Return a future of its loop."""
+        return self._loop.create_future()
 
 
 def _wake(told: asyncio.Future[None]) -> None:

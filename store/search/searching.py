@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from store.engine.connection_thread import ConnectionThread
 from store.engine.database import Database
-from store.engine.loops_lock import LoopsLock
+from store.engine.loops_lock import CLOSE_S, LoopsLock
 from store.engine.transactions import for_user
 from store.errors import StoreError
 from store.language.query import Query
@@ -220,9 +220,14 @@ class Searcher:
         await asyncio.shield(self._closing)
 
     async def _close_thread(self) -> None:
-        async with self._running.held():
-            await self._thread.run(self._close_index)
-            await self._thread.close()
+        is_file = self._thread.database.server is None
+        try:
+            async with self._running.held(within_s=None if is_file else CLOSE_S):
+                await self._thread.run(self._close_index)
+                await self._thread.close()
+        except TimeoutError:
+            # It is being opened again on a server that does not answer.
+            self._thread.begin_close()
 
     def _close_index(self) -> None:
         if self._index is not None:

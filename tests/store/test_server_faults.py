@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ from store.engine import schema
 from store.engine.database import Database, in_transaction, open_database
 from store.engine.opening import open_target
 from store.engine.server import watching
-from store.engine.server.connection import connected
+from store.engine.server.connection import ServerConnection, connected
 from store.engine.server.errors import ServerError
 from store.engine.server.login import Login
 from store.engine.server.waiting import AnswerLoop
@@ -747,3 +748,72 @@ class Holder:
     def end(self) -> None:
         with contextlib.suppress(BrokenPipeError):
             self._process.communicate()
+
+
+# A server that is silent
+
+
+@pytest.mark.parametrize("kind", ["nothing", "reads", "writes", "searches"])
+async def test_a_store_is_closed_while_its_server_is_silent(
+    postgres: Cluster, url: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for an answer then hears that the store is closed."""
+    monkeypatch.setattr("store.engine.connection_thread._PATIENCE_S", 0.05)
+    monkeypatch.setattr("store.engine.server.connection.SILENT_S", 0.2)
+    for place in ("store.engine.async_database", "store.search.searching"):
+        monkeypatch.setattr(f"{place}.CLOSE_S", 0.2)
+    store = await Store.open(url)
+    session = await store.create_session("mine")
+    with postgres.silent():
+        begun = list[Coroutine[Any, Any, object]]()
+        if kind == "reads":
+            begun = [store.sessions(), store.session(session)]
+        elif kind == "writes":
+            begun = [store.create_session("lost"), store.rename(session, "Lost")]
+        elif kind == "searches":
+            begun = [store.search("words"), store.search("mine")]
+        calls = [asyncio.ensure_future(each) for each in begun]
+        asks = {"reads": store._reader, "writes": store._writer}.get(kind)
+        if asks is not None:
+            await asyncio.to_thread(until, lambda: asks.database.remote.waited)
+        async with asyncio.timeout(30):  # An answer is waited for twice as long.
+            await store.close()
+            if kind != "searches":  # These still connect.
+                for call in calls:
+                    with pytest.raises(StoreError, match="is closed; open it again"):
+                        await call
+    for each in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(each, StoreError)
+    async with await Store.open(url) as again:
+        assert [(one.id, one.agent) for one in await again.sessions()] == [(session.id, "mine")]
+
+
+async def test_a_verb_that_takes_long_is_not_cut_at_the_end(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.engine.connection_thread._PATIENCE_S", 0.01)
+    store, asked = await Store.open(url), asyncio.Event()
+    session, loop = await store.create_session("mine"), asyncio.get_running_loop()
+    cut = ServerConnection.cut_if_silent
+
+    def noted(connection: ServerConnection) -> bool:
+        was_cut = cut(connection)
+        loop.call_soon_threadsafe(asked.set)
+        return was_cut
+
+    monkeypatch.setattr(ServerConnection, "cut_if_silent", noted)
+    started, free = asyncio.Event(), threading.Event()
+
+    def slow(db: Database) -> None:
+        archive(db, [session.id], now=1)
+        loop.call_soon_threadsafe(started.set)
+        assert free.wait(60)
+
+    change = asyncio.ensure_future(store.write(slow))
+    await started.wait()
+    closing = asyncio.ensure_future(store.close())
+    await asked.wait()
+    free.set()
+    await asyncio.gather(change, closing)
+    async with await Store.open(url) as again:
+        assert await again.read(archived) == {session.id}

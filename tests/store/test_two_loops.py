@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from store.engine import loops_lock
 from store.engine.database import Database
 from store.engine.loops_lock import LoopsLock
 from store.errors import StoreError
@@ -26,10 +27,15 @@ FAR_S = 60.0
 
 def leave(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Run something in a loop that is closed with whatever it has begun."""
+    stop(work).close()
+
+
+def stop(work: Callable[[], Coroutine[Any, Any, object]]) -> asyncio.AbstractEventLoop:
+    """Run something in a loop that stops with whatever it has begun, and return the loop."""
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)  # That tasks are left is what is tried.
     loop.run_until_complete(work())
-    loop.close()
+    return loop
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, Any]]) -> Future[Any]:
@@ -238,7 +244,11 @@ def test_loops_search_one_after_the_other(tmp_path: Path) -> None:
     asyncio.run(store.close())
 
 
-def test_a_lock_is_held_by_one_and_let_go_by_a_loop_that_ends() -> None:
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_lock_is_held_by_one_and_let_go_by_a_loop_that_ends_or_stops(
+    ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops_lock, "STOPPED_S", 0.05)
     lock, inside = LoopsLock(), list[int]()
     entered, go = threading.Event(), threading.Event()
 
@@ -260,14 +270,32 @@ def test_a_lock_is_held_by_one_and_let_go_by_a_loop_that_ends() -> None:
                 inside.pop()
 
     kept: list[asyncio.Future[None]] = []
-    first = threading.Thread(target=leave, args=(hold_for_good,))
+    loops = list[asyncio.AbstractEventLoop]()
+    first = threading.Thread(target=lambda: loops.append(stop(hold_for_good)))
     first.start()
     assert entered.wait(FAR_S)
     others = [in_thread(enter) for _ in range(3)]
     assert lock.locked()
     go.set()
     first.join(FAR_S)
+    if ends:
+        loops[0].close()
     for other in others:
         other.result(FAR_S)
     assert not lock.locked()
+    if not ends:
+        # Who goes on later releases nothing that another one holds.
+        kept[0].cancel()
+        loops[0].run_until_complete(asyncio.wait(kept))
+        loops[0].close()
     kept.clear()
+
+
+async def test_waiting_for_a_lock_has_a_limit() -> None:
+    lock = LoopsLock()
+    async with lock.held():
+        with pytest.raises(TimeoutError):
+            async with lock.held(within_s=0.01):
+                pytest.fail("two hold it")
+    async with lock.held(within_s=0.01):
+        assert lock.locked()

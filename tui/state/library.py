@@ -234,9 +234,18 @@ class Library:
         """Close every connection and thread; one that is being opened is waited for."""
         if self.making is not None:
             self.making.stop()
+        if self._server_watch is None:
+            await self._close_store()
+            self.database.close()
+            return
+        import asyncio
+
+        # At once: each waits a while for a server that is silent.
+        await asyncio.gather(
+            self._close_store(), asyncio.to_thread(self._server_watch.close),
+            asyncio.to_thread(self.database.close))
+
+    async def _close_store(self) -> None:
         async with self._opening():
             if self._store is not None:
                 await self._store.close()
-        if self._server_watch is not None:
-            self._server_watch.close()
-        self.database.close()

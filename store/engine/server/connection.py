@@ -23,7 +23,7 @@ from zlib import crc32
 
 from store.engine.connection import Parameters
 from store.engine.dialect import SQLITE, Dialect
-from store.engine.server.addresses import use
+from store.engine.server.addresses import AddressLoop, use
 from store.engine.server.errors import ServerError, interrupted, is_lost, mapped
 from store.engine.server.holder import holder
 from store.engine.server.login import SETTINGS, Login, login_of
@@ -41,6 +41,8 @@ ANSWER_S = 60.0
 LOOK_S = 5.0
 """How long an answer to a look for changes may take: a server that is silent is shown then."""
 CLOSE_S = 0.5
+SILENT_S = 1.5
+"""A server that has not answered for so long is not waited for at the end."""
 BUSY_S = 5
 """As SQLite's ``busy_timeout`` in the contract."""
 _KEPT = 500
@@ -490,12 +492,34 @@ class ServerConnection:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(waited.cancel)
 
+    def cut_if_silent(self) -> bool:
+        """End the connection where the server does not answer others either.
+
+        Called from another thread, while a statement may run. It takes ``SILENT_S`` at most.
+
+        Returns:
+            Whether it was ended.
+        """
+        loop = AddressLoop()
+        try:
+            loop.run_until_complete(_limited(_answered(self.url), SILENT_S))
+        except Exception as error:
+            if not isinstance(error, OSError):  # It answers, if only that it takes no more.
+                return False
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._driver.terminate)
+            return True
+        finally:
+            loop.close()
+        return False
+
     def close(self) -> None:
         """Close it; twice does no harm."""
         if self._loop.is_closed():
             return
         try:
-            self._run(self._driver.close(timeout=CLOSE_S))
+            # The driver waits without a limit for the end of what was broken off.
+            self._run(_limited(self._driver.close(timeout=CLOSE_S), CLOSE_S))
         except Exception:
             self._driver.terminate()
         self._loop.close()
@@ -610,6 +634,10 @@ class ServerConnection:
             return self._loop.run_until_complete(task)
         finally:
             self._waited = None
+            if not task.done():  # Ctrl-C.
+                self._was_broken_off = True
+                task.cancel()
+                self._loop.run_until_complete(asyncio.wait((task,)))
 
     def _run_aside(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run in another thread, as this one runs a loop already."""
@@ -676,6 +704,11 @@ async def connected(login: Login, loop: AnswerLoop | None = None) -> Any:
 async def _limited(question: Coroutine[Any, Any, T], limit_s: float | None) -> T:
     async with asyncio.timeout(limit_s):
         return await question
+
+
+async def _answered(url: ServerUrl) -> None:
+    """Return once a server has answered on a connection of its own."""
+    (await connected(login_of(url))).terminate()
 
 
 async def is_pooled(driver: Any) -> bool:
