@@ -130,7 +130,9 @@ class StoreWatcher:
         rest = self._took_s + min(self.pace.rests * self._took_s, LONGEST_REST_S)
         pause = self.passed_at + max(self.pace.repaint_ms / 1000, rest) - time.monotonic()
         if pause <= 0:
-            self._screen.run_worker(self._follow(), group="live", exit_on_error=False)
+            self._screen.run_worker(
+                # A coroutine is made only when it runs: the app may end before.
+                self._follow, group="live", exit_on_error=False)  # type: ignore[arg-type]
         else:
             self.pass_due = Later(self._screen, pause, self.pass_now)
 
