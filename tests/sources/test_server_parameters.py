@@ -247,6 +247,10 @@ def test_the_password_file(name: str, password: str | None, tmp_path: Path) -> N
     file.write_text(PGPASS)
     file.chmod(0o600)
     assert arguments(name).get("password") == password
+    said = f"the password is that of {file}" if password else (
+        f"none is in the URL, and {file} has none for this login; PGPASSWORD serves as well")
+    hint = login_of(url_of(name)).password_hint
+    assert hint == ("" if password == "own" else f" ({said})")
     file.chmod(0o644)
     assert arguments(name).get("password") == ("own" if password == "own" else None)
     hint = login_of(url_of(name)).password_hint
@@ -259,6 +263,30 @@ def test_the_password_file(name: str, password: str | None, tmp_path: Path) -> N
     moved = file.rename(tmp_path / "elsewhere")
     assert arguments(f"{name}{'&' if '?' in name else '?'}passfile={moved}").get(
         "password") == password  # fmt: skip
+
+
+def test_a_password_file_with_anything_in_it_is_no_trouble(
+    hub_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    url = url_of(hub_server.guarded_url.replace(quote(PASSWORD, safe=""), ""))
+    file = tmp_path / "pw"
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    for words in ("no line of five\n\n", f"*:*:*:{GUARDED}:wrong", "\0\n"):
+        file.write_text(words)
+        file.chmod(0o600)
+        with pytest.raises(StoreError, match="refuses the login: password authentication failed"):
+            HubSource()._servers.moment(url)
+    file.unlink()
+    with pytest.raises(StoreError, match=f"failed .*and there is no file {file}; PGPASSWORD"):
+        HubSource()._servers.moment(url)
+    file.mkdir(0o700)
+    with pytest.raises(StoreError, match="has none for this login"):
+        HubSource()._servers.moment(url)
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with pytest.raises(StoreError, match=r"failed .* \(the password is that of PGPASSWORD\)"):
+        HubSource()._servers.moment(url)
+    assert not recwarn.list
 
 
 def test_a_service_and_a_password_file_open_a_database(

@@ -33,6 +33,8 @@ _TARGETS = ("any", "read-write", "read-only", "primary", "standby", "prefer-stan
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _TLS_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
+_NO_NAMED_FILE = " (none is in the URL, and there is no file {}; PGPASSWORD serves as well)"
+_NONE_IN_FILE = " (none is in the URL, and {} has none for this login; PGPASSWORD serves as well)"
 _NAMES = re.compile(r'"((?:[^"]|"")*)"|\'((?:[^\']|\'\')*)\'|([^\s,"\'][^,]*)')
 """Of a search path: in double quotes, in single ones, or in none."""
 _NO_FILE = os.path.join(os.devnull, "none")
@@ -46,27 +48,17 @@ class Login:
     Attributes:
         arguments: For ``asyncpg.connect``.
         search_path: As ``SET search_path`` takes it; empty for the server's own.
-        has_password: Whether one was found anywhere.
         secret: The password, to keep it out of messages.
-        open_file: The password file, where it was not read because others may read it.
+        password_hint: What to say where the server refuses the password, or wants one; empty
+            where the URL or its service has it.
         addresses: Those of hosts that are not looked up, by the host's name.
     """
 
     arguments: dict[str, Any] = field(repr=False)
     search_path: str
-    has_password: bool
     secret: str = field(default="", repr=False)
-    open_file: str = ""
+    password_hint: str = ""
     addresses: Addresses = field(default_factory=dict)
-
-    @property
-    def password_hint(self) -> str:
-        """What to say where the server wants a password; empty where it was sent one."""
-        if self.has_password:
-            return ""
-        if self.open_file:
-            return f" ({self.open_file} is not used: others may read it; chmod 600 mends that)"
-        return _NO_PASSWORD
 
     def without_secrets(self, words: str) -> str:
         """Return a text without the password."""
@@ -105,15 +97,21 @@ def login_of(url: ServerUrl) -> Login:
         arguments["user"] = user
     if database:
         arguments["database"] = database
-    password = found.get("password") or found.get("passwd") or os.environ.get("PGPASSWORD")
-    open_file = ""
+    password, hint = found.get("password") or found.get("passwd"), ""
+    if not password and (password := os.environ.get("PGPASSWORD")):
+        hint = " (the password is that of PGPASSWORD)"
     if not password:
         file = _password_file(found, os.environ)
+        is_named = bool(found.get("passfile") or os.environ.get("PGPASSFILE"))
+        hint = _NO_NAMED_FILE.format(file) if is_named else _NO_PASSWORD
+        if os.path.exists(file):
+            # The driver would print a warning, or fail at a line that is none.
+            arguments["passfile"] = _NO_FILE
+            hint = _NONE_IN_FILE.format(file)
         if _is_open_to_others(file):
-            # The driver would print a warning.
-            arguments["passfile"], open_file = _NO_FILE, str(file)
-        else:
-            password = _of_file(file, found, names, ports, os.environ)
+            hint = f" ({file} is not used: others may read it; chmod 600 mends that)"
+        elif password := _of_file(file, found, names, ports, os.environ):
+            hint = f" (the password is that of {file})"
     if password:
         arguments["password"] = password
     if found.get("sslmode") == _UNVERIFIED:
@@ -123,7 +121,7 @@ def login_of(url: ServerUrl) -> Login:
     path = [one.strip() for one in found.get("schema", "").split(",") if one]
     path = path or schemas_of(found.get("search_path", ""))
     return Login(
-        arguments, ", ".join(map(quoted, path)), bool(password), password or "", open_file, known,
+        arguments, ", ".join(map(quoted, path)), password or "", hint, known,
     )  # fmt: skip
 
 
