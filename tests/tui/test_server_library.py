@@ -23,8 +23,10 @@ from tests.tui.stores import NOW, settled
 from tui.app import BackscrollApp
 from tui.host import Terminal
 from tui.keys.footer import BottomLine
+from tui.live.polling import Health
 from tui.live.summary import Summary
 from tui.main.bars import TopLine
+from tui.main.screen import MainScreen
 from tui.stacked import TroubleBar
 from tui.state.library import Library
 from tui.stats.screen import StatsScreen
@@ -195,6 +197,9 @@ async def test_a_server_that_is_gone_is_shown_until_it_is_back(
     async with app.run_test(size=(160, 40)) as pilot:
         await settled(app, pilot)
         assert "1 session" in line(app, TopLine)
+        assert isinstance(app.screen, MainScreen)
+        summary = app.screen.counter.summary(Health("busy", NOW))
+        assert str(summary.trouble).startswith("server cannot be read, trying again, shown as of")
         toasts = list[str]()
         monkeypatch.setattr(app, "notify", lambda words, **_: toasts.append(words))
         await pilot.press("$")

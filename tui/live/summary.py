@@ -157,8 +157,9 @@ class StoreCounter:
         if health.state == "waits":
             trouble = f"server {health.reason}"
         elif trouble is not None and library.database.server is not None:
-            # The rest of the reason may be long.
-            trouble = f"server {health.reason.partition(':')[0]}, trying again"
+            # The rest of the reason may be long; a read that failed says none.
+            said = health.reason.partition(":")[0] or "cannot be read"
+            trouble = f"server {said}, trying again"
         if trouble is not None:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"
         trouble = trouble or self.servers
