@@ -159,10 +159,14 @@ def brought(target: Database, library: Path) -> frozenset[str]:
 
 
 class _Known(NamedTuple):
-    """A note of the team's store: as what a session came, and the hash of its rows then."""
+    """A note of the team's store: as what a session came, and the hash of its rows then.
+
+    The owner is the one under whose name it came first.
+    """
 
     session_id: str
     digest: str
+    owner: str
 
 
 def share(
@@ -198,11 +202,12 @@ def share(
         ids = _changed(source, target, person, newest)
         found.total = len(ids)
         on_progress(found)
+        former = _former_names(target, person) if ids else ()
         for session_id in ids:
             if stopped():
                 found.stopped = True
                 return found
-            _Bringing(source, target, person, clock, found).bring(session_id)
+            _Bringing(source, target, person, former, clock, found).bring(session_id)
             found.done += 1
             on_progress(found)
         if not found.failed:
@@ -229,6 +234,13 @@ def _changed(source: Database, target: Database, person: Person, newest: int) ->
     return everything if moved.vague else [one for one in everything if one in moved.sessions]
 
 
+def _former_names(target: Database, person: Person) -> tuple[str, ...]:
+    """Return other names under which a library was brought, as one sets it after the first run."""
+    return tuple(owner for (owner,) in target.connection.execute(
+        "SELECT DISTINCT owner FROM shared_sessions WHERE library = ? AND owner <> ?"
+        " ORDER BY owner", (person.library, person.owner)).fetchall())
+
+
 def _name_of(masking: Masking | None) -> str:
     """Return a digest of what is masked, which does not tell what is let through."""
     if masking is None:
@@ -241,6 +253,9 @@ def _name_of(masking: Masking | None) -> str:
 def _note(target: Database, person: Person, seq: int) -> None:
     with transaction(target.connection, wait_s=LOCK_PATIENCE_S,
                      begin=target.beginning_beside_recorders()):  # fmt: skip
+        target.connection.execute(
+            "DELETE FROM shared_libraries WHERE library = ? AND owner <> ?",
+            (person.library, person.owner))
         target.connection.execute(
             "INSERT INTO shared_libraries(owner, library, seq, masking) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (owner, library) DO UPDATE SET seq = excluded.seq,"
@@ -256,6 +271,7 @@ class _Bringing:
     source: Database
     target: Database
     person: Person
+    former: tuple[str, ...]
     clock: Clock
     found: Shared
 
@@ -285,11 +301,14 @@ class _Bringing:
         return fitted(self.target, with_owner(rows, self.person.owner))
 
     def _known(self, original: str) -> _Known | None:
-        row = self.target.connection.execute(
-            "SELECT session_id, digest FROM shared_sessions"
-            " WHERE owner = ? AND library = ? AND original_id = ?",
-            (self.person.owner, self.person.library, original)).fetchone()
-        return None if row is None else _Known(*row)
+        for owner in (self.person.owner, *self.former):
+            row = self.target.connection.execute(
+                "SELECT session_id, digest, owner FROM shared_sessions"
+                " WHERE owner = ? AND library = ? AND original_id = ?",
+                (owner, self.person.library, original)).fetchone()
+            if row is not None:
+                return _Known(*row)
+        return None
 
     def _is_there(self, known: _Known) -> bool:
         return self.target.connection.execute(
@@ -322,7 +341,9 @@ class _Bringing:
             " VALUES (?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET"
             " owner = excluded.owner, library = excluded.library,"
             " original_id = excluded.original_id, digest = excluded.digest",
-            (placed.id, self.person.owner, self.person.library, original, digest))
+            # The ids that it got depend on the name that was the first.
+            (placed.id, known.owner if known is not None else self.person.owner,
+             self.person.library, original, digest))
         if before is not None and not changed and before[SESSIONS] == placed.stamps()[SESSIONS]:
             self.found.unchanged += 1
             return
@@ -348,7 +369,7 @@ class _Bringing:
         of the same person has brought it, the one stays that has all messages of the other.
         """
         if known is not None:
-            return rows if known.session_id == rows.id else self._under(rows, known.session_id)
+            return rows if known.session_id == rows.id else self._under(rows, known)
         names = self._names_for(rows)
         return names if isinstance(names, SessionRows) else (
             "another library of yours has brought more of it" if names is None
@@ -381,11 +402,11 @@ class _Bringing:
         here = {str(one[0]) for one in rows.tables[PARTS]}
         return here < _ids(self.target.connection, PARTS, rows.id)
 
-    def _under(self, rows: SessionRows, session_id: str) -> SessionRows:
-        for names in ((self.person.owner,), (self.person.owner, self.person.library)):
-            if other_id(rows.id, *names) == session_id:
+    def _under(self, rows: SessionRows, known: _Known) -> SessionRows:
+        for names in ((known.owner,), (known.owner, self.person.library)):
+            if other_id(rows.id, *names) == known.session_id:
                 return self._renamed(rows, names)
-        return rows
+        raise StoreError(f"it is {known.session_id} there, which was made in another way")
 
     def _renamed(self, rows: SessionRows, names: tuple[str, ...]) -> SessionRows:
         return renamed(rows, names, self._name_there)

@@ -280,6 +280,24 @@ def test_two_people_with_the_same_session_keep_their_own(make: Make, engine: str
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_name_that_is_set_later_is_that_of_the_same_sessions(make: Make, engine: str) -> None:
+    mine, other, team = make("file"), make("file"), make(engine)
+    with_talk(mine)
+    with_talk(other)
+    share(other, team, person("grace", "desk"))
+    share(mine, team, person("root"))
+    before = owners(team)
+    assert sorted(before.values()) == ["grace", "root"]
+    for name in ("ada", "root", "ada"):
+        found = share(mine, team, person(name))
+        assert (found.new, found.updated, found.failed) == (0, 1, {})
+        assert owners(team) == {one: name if owner == "root" else owner
+                                for one, owner in before.items()}
+        assert share(mine, team, person(name)).total == 0
+    assert share(other, team, person("grace", "desk")).total == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_two_machines_of_a_person_keep_the_longer_session(make: Make, engine: str) -> None:
     laptop, desk, team = make("file"), make("file"), make(engine)
     with_talk(laptop, texts=("one", "two"))
