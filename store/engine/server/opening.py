@@ -137,7 +137,7 @@ def _opened(
         make_indexes(connection)
     form = _form(connection, tables, version)._replace(older=older)
     connection.sql = form.sql
-    connection.take_rights(question(tables.schema, ours=version is not None))
+    connection.take_rights(question(tables.schema))
     refusal = _OLDER.format(url, older, schema.CURRENT_VERSION) if older is not None else (
         _why_read_only(connection, form) or _why_types(url, odd))
     reason = refusal or (None if write else READING)
@@ -285,7 +285,7 @@ def _why_read_only(connection: ServerConnection, form: Form) -> str | None:
         return (
             f"{url} was written by a newer Backscroll (version {form.version}, known up to"
             f" {form.newest_known}), so it is {READING}; update Backscroll to write to it")
-    return why_only_read(url, connection.rights)
+    return why_only_read(url, connection.rights, ours=form.name == "own")
 
 
 def _why_types(url: ServerUrl, odd: tuple[str, ...]) -> str | None:

@@ -20,6 +20,7 @@ _CONTRACT, _OURS = ("SELECT", "INSERT", "UPDATE"), ("INSERT",)
 """What a role needs on each table that every change writes."""
 _WRITTEN = ("changes",)
 """Side tables that every change writes; a recorder needs no others."""
+_USAGE, _RIGHT = "has_schema_privilege(n.oid, 'USAGE')", "has_any_column_privilege(c.oid, '{}')"
 
 
 class Rights(NamedTuple):
@@ -28,65 +29,69 @@ class Rights(NamedTuple):
     Attributes:
         is_standby: ``true`` on a server that follows another one.
         only_reads: ``on`` where transactions cannot write.
-        lacking: The first right that is missing to write, such as ``UPDATE on chat_sessions``;
-            empty where none is.
-        has_ours: ``true`` where it may use our tables, which are beside the contract's.
+        tables: The tables with a store's names in the schemas of the contract's and ours, each
+            with its rights: ``contract chat_sessions SELECT``, with a semicolon between two.
         settings: What a role or a database gives its next connections.
     """
 
     is_standby: str
     only_reads: str
-    lacking: str
-    has_ours: str
+    tables: str
     settings: str
 
+    def lacking(self, *, ours: bool) -> str | None:
+        """Return the first right that is missing to write, such as ``UPDATE on chat_sessions``.
 
-def question(contract: str, *, ours: bool) -> str:
+        Args:
+            ours: Whether our tables are beside the contract's.
+        """
+        had = {(place, table): rights for place, table, *rights in map(
+            str.split, filter(None, self.tables.split(";")))}
+        needed: list[tuple[str, str, tuple[str, ...]]] = [
+            ("contract", table, _CONTRACT) for table in schema.REQUIRED_COLUMNS]
+        needed += [("ours", table, _OURS) for table in _WRITTEN if ours]
+        return next((
+            f"{right} on {table}" for place, table, rights in needed for right in rights
+            if right not in had.get((place, table), ())), None)
+
+
+def question(contract: str) -> str:
     """Return a statement that finds the rights, as one text.
 
     Args:
         contract: The schema of the contract's tables.
-        ours: Whether our tables are beside them.
     """
-    needed = [(contract, table, right)
-              for table in schema.REQUIRED_COLUMNS for right in _CONTRACT]
-    side = side_schema(contract)
-    if ours:
-        needed += [(side, table, right) for table in _WRITTEN for right in _OURS]
-    rows = ", ".join(
-        f"({place}, {', '.join(map(quoted_text, each))})" for place, each in enumerate(needed))
+    names = ", ".join(map(quoted_text, (*schema.REQUIRED_COLUMNS, *_WRITTEN, VERSION_TABLE)))
+    own, side = quoted_text(contract), quoted_text(side_schema(contract))
+    rights = ", ".join(
+        f"CASE WHEN {_USAGE} AND {_RIGHT.format(right)} THEN '{right}' END" for right in _CONTRACT)
     return (
         "SELECT concat_ws(chr(10), CAST(pg_is_in_recovery() AS text),"
-        " current_setting('transaction_read_only'), coalesce((SELECT w.needed || ' on ' || w.name"
-        f" FROM (VALUES {rows}) AS w (place, home, name, needed)"
-        " LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = w.home"
-        " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name"
-        " WHERE (has_schema_privilege(n.oid, 'USAGE')"
-        " AND has_any_column_privilege(c.oid, w.needed)) IS NOT TRUE"
-        " ORDER BY w.place LIMIT 1), ''), CAST(EXISTS (SELECT 1 FROM pg_catalog.pg_class c"
-        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE"
-        f" n.nspname = {quoted_text(side)} AND c.relname = {quoted_text(VERSION_TABLE)}"
-        " AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))"
-        " AS text), coalesce((SELECT string_agg(CAST(s.setconfig AS text),"
-        " ' ' ORDER BY s.setdatabase, s.setrole) FROM pg_catalog.pg_db_role_setting s"
-        " WHERE (s.setdatabase = 0 OR s.setdatabase ="
-        " (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database()))"
-        " AND (s.setrole = 0 OR s.setrole ="
-        " (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = session_user))), ''))")
+        " current_setting('transaction_read_only'), coalesce((SELECT string_agg(concat_ws(' ',"
+        f" CASE WHEN n.nspname = {own} THEN 'contract' ELSE 'ours' END, c.relname, {rights}),"
+        " ';' ORDER BY c.relname, n.nspname) FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        f" WHERE c.relname IN ({names}) AND n.nspname IN ({own}, {side})), ''),"
+        " coalesce((SELECT string_agg(CAST(s.setconfig AS text), ' '"
+        " ORDER BY s.setdatabase, s.setrole) FROM pg_catalog.pg_db_role_setting s"
+        " WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d"
+        " WHERE d.datname = current_database()))"
+        " AND s.setrole IN (0, to_regrole(quote_ident(session_user)))), ''))")
 
 
-def why_only_read(url: ServerUrl, found: str) -> str | None:
+def why_only_read(url: ServerUrl, found: str, *, ours: bool) -> str | None:
     """Return why a store cannot be written; None where it can.
 
     Args:
         url: The store, for the words.
         found: What ``question`` found.
+        ours: Whether our tables are beside the contract's.
     """
-    rights = Rights(*found.split("\n", 4))
+    rights = Rights(*found.split("\n", 3))
     if rights.is_standby == "true":
         return f"{url} is a standby server, so it is {READING}"
     if rights.only_reads == "on":
         return f"{url} lets this role only read (default_transaction_read_only), so it is {READING}"
-    if rights.lacking:
-        return f"your role may only read {url} (no {rights.lacking}), so it is {READING}"
+    if (lacking := rights.lacking(ours=ours)) is not None:
+        return f"your role may only read {url} (no {lacking}), so it is {READING}"
     return None
