@@ -792,6 +792,7 @@ async def test_a_verb_that_takes_long_is_not_cut_at_the_end(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("store.engine.connection_thread._PATIENCE_S", 0.01)
+    monkeypatch.setattr("store.engine.server.connection.SILENT_S", 60.0)
     store, asked = await Store.open(url), asyncio.Event()
     session, loop = await store.create_session("mine"), asyncio.get_running_loop()
     cut = ServerConnection.cut_if_silent
