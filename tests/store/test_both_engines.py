@@ -271,7 +271,6 @@ OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
     lambda db, name: originals.record_count(db, name),
     lambda db, name: inspection.linked(db, name),
     lambda db, name: windows.window_at_start(db, name, 20),
-    lambda db, name: presence.presence(db, [name], NOW),
     lambda db, name: [draft_prompt(db, row) for row in (sessions.get(db, name),) if row],
     lambda db, name: details.tool_calls(db, context.visible_ids(db, name)),
     lambda db, name: transcript.matches(db, context.visible_ids(db, name)[:200], "the"),
@@ -280,8 +279,15 @@ OF_SESSIONS: tuple[Callable[[Database, str], object], ...] = (
 )
 
 
+OF_LIBRARIES: tuple[Callable[[Database, str], object], ...] = (
+    lambda db, name: presence.presence(db, [name], NOW),
+)  # fmt: skip
+"""What is asked of a library alone, and of no host's store."""
+
+
 def of_sessions(pair: Pair, ids: list[str]) -> None:
-    for name, question in product(ids, OF_SESSIONS):
+    more = OF_LIBRARIES if pair.file.form.name == "own" else ()
+    for name, question in product(ids, OF_SESSIONS + more):
         pair.same(lambda db, n=name, q=question: q(db, n), name)  # type: ignore[misc]
     for name in ids:
         for message, parts in messages.page(pair.file, name, limit=3):
