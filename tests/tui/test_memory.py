@@ -52,7 +52,6 @@ _FROZEN_CACHES: list[object] = []
 @pytest.fixture(scope="module", autouse=True)
 def _frozen_caches() -> None:
     gc.unfreeze()
-    gc.collect()
     _FROZEN_CACHES[:] = (
         one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper))
     gc.freeze()
