@@ -65,6 +65,7 @@ def _changes(db: Database, ids: list[str]) -> Iterator[tuple[str, int, bytes]]:
 @pytest.mark.parametrize("most", [50, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sample", [one for one in SAMPLES if one.kind in AGENTS],
                          ids=lambda sample: sample.name)
+@pytest.mark.one_in(3)
 def test_is_left_out_or_made_anew(
     sample: Sample, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

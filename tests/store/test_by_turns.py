@@ -118,7 +118,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path],
          "with one that ends when it has read again", "with one that is stopped when it has read",
          "with one that is stopped when it has written", "until it must be read whole"],
 )  # fmt: skip
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 def test_a_unit_that_is_read_by_turns_is_as_one_that_is_read_in_one_process(
     change: Callable[[Path], None],
     command: CommandLine,

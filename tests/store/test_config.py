@@ -166,7 +166,7 @@ VALUES = (
 
 
 @pytest.mark.parametrize("setting", [each.name for each in described()])
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 def test_the_first_paint_has_the_settings_that_the_full_check_gives(
     setting: str, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def rows(db: Database) -> list[Any]:
 
 
 @pytest.mark.parametrize("to", ["json", "jsonl"])
+@pytest.mark.one_in(2)
 def test_a_round_trip_is_identical_byte_for_byte(
     demo: Database, target: Database, tmp_path: Path, to: str
 ) -> None:

@@ -586,6 +586,7 @@ def test_an_interrupt_leaves_no_transaction_open(url: str, begins: bool) -> None
     other.close()
 
 
+@pytest.mark.long
 def test_no_answer_is_held_on_to(url: str) -> None:
     def records() -> int:
         return sum(isinstance(one, asyncpg.Record) for one in gc.get_objects())

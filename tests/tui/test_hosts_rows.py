@@ -94,6 +94,7 @@ async def test_columns_of_other_types(make: Callable[[Path], Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("role", ["developer", "on:hit \x1b[31m", *long("tool", "", "text b")])
+@pytest.mark.one_in(2)
 async def test_unknown_roles_and_kinds(role: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)
@@ -164,6 +165,7 @@ async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["text", "tool-sh", *long("reasoning", "data-x")])
+@pytest.mark.one_in(2)
 async def test_parts_that_are_damaged_are_shown_as_damaged(kind: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)

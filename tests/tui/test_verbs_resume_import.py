@@ -71,6 +71,7 @@ async def test_a_session_that_says_it_is_the_agents_own_asks_too(places: Path) -
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.one_in(2)
 async def test_a_prompt_that_cannot_be_said_is_told(places: Path, size: tuple[int, int]) -> None:
     install(places)
     store, name = imported(places, prompt="look: \x1b[31mred " + "and more words " * 60)

@@ -420,6 +420,7 @@ def test_after_a_compaction_its_summary_is_in_context(talk: Talk) -> None:
 
 @pytest.mark.file
 @pytest.mark.parametrize("at", [-(2**63), -1, 2**63 - 1, "soon", None])
+@pytest.mark.one_in(3)
 def test_hostile_rows_are_counted_within_bounds(talk: Talk, at: object) -> None:
     session = talk.session(workspace_root="\x1b[2J")
     write = talk.db.connection.execute
