@@ -140,7 +140,8 @@ def _tail(connection: Connection, table: str, before: Tail | None) -> Tail:
 
 
 _ROWS_SINCE = (
-    "SELECT CAST(ctid AS text) || ' ' || CAST(xmin AS text), session_id, {message}"
+    "SELECT CAST(ctid AS text) || ' ' || CAST(xmin AS text),"
+    " CAST(session_id AS text), CAST({message} AS text)"
     " FROM ONLY {table} WHERE ctid >= CAST(CAST($1 AS text) AS tid)"
     " AND age(xmin) <= age(CAST(CAST($2 AS text) AS xid))")
 """``age`` counts back from now, so that numbers of transactions may begin anew."""
@@ -180,8 +181,12 @@ def _tables_of(db: Database, table: str) -> list[tuple[str, int]]:
         db: A host's database on a server.
         table: Its name in the contract.
     """
-    found = db.connection.execute(
+    # Until the look ends, nobody drops a partition that it is going to read.
+    db.connection.execute(f"SELECT 1 FROM {table} LIMIT 0")
+    rows = db.connection.execute(
         _TABLES_OF, {"1": db.remote.schemas.get(table, table)}).fetchall()
+    # One without a size was dropped since the look began.
+    found = [row for row in rows if row[-1] is not None]
     if len(found) > TABLES or not all(tells for _, _, tells, _ in found):
         return []
     return [(f"{quoted(place)}.{quoted(name)}", int(pages)) for place, name, _, pages in found]

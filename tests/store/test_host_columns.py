@@ -20,6 +20,7 @@ from store.queries import lineage, list_keys, listing, sessions
 from store.stats import families
 from store.store import Store
 from store.verbs.marks import rename
+from store.watch import look
 from tests.sources.postgres_server import Database as Server
 from tests.sources.postgres_server import Server as Cluster
 from tests.store.engines import fill_table, host_tables
@@ -150,6 +151,16 @@ def test_columns_of_other_types_are_read_as_the_contracts(postgres: Cluster, nam
     said, hits = asyncio.run(told(odd.url, ids))
     assert len(hits) == 2 and (said, hits) == asyncio.run(told(plain.url, ids))
     assert odd.contents() == before
+
+
+@pytest.mark.parametrize("name", ["bigint", "char"])
+def test_a_watch_names_ids_of_other_types_as_all_else_does(postgres: Cluster, name: str) -> None:
+    server = host(postgres, KINDS[name])
+    with closing(open_target(server.url)) as db:
+        before, _ = look(db, None)
+        server.execute("UPDATE chat_parts SET type = type WHERE id IN ('121', '211')")
+        _, moved = look(db, before)
+        assert moved.sessions == {"1": {"12"}, "2": {"21"}}
 
 
 def test_a_value_without_a_meaning_costs_itself(postgres: Cluster) -> None:

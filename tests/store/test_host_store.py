@@ -377,6 +377,37 @@ def test_partitions_of_a_server_are_watched_and_views_are_not(
         assert moved.sessions == ({"ses_2": {"msg_2"}} if how == "partitions" else {})
 
 
+@pytest.mark.parametrize("isolation", [
+    "read committed", pytest.param("repeatable read", marks=pytest.mark.long)])
+async def test_a_partition_that_is_dropped_during_a_look_is_left_out(
+    postgres: Server, isolation: str
+) -> None:
+    url = await asyncio.to_thread(new_host_database, postgres)
+    await asyncio.to_thread(
+        postgres.database_of(url).execute,
+        "ALTER TABLE chat_parts RENAME TO old; CREATE TABLE chat_parts (LIKE old) PARTITION BY"
+        " LIST (session_id); CREATE TABLE kept PARTITION OF chat_parts FOR VALUES IN ('ses_1');"
+        " CREATE TABLE dropped PARTITION OF chat_parts FOR VALUES IN ('ses_0')")
+    with (contextlib.closing(open_target(url, write=True)) as db,
+          contextlib.closing(open_target(url, write=True)) as other):
+        db.connection.execute(f"SET default_transaction_isolation = '{isolation}'")
+        add_session(db.connection, "ses_1")
+        add_message(db.connection, "ses_1", "msg_1", 1)
+        add_part(db.connection, "ses_1", "msg_1", "prt_1", 0)
+        before, _ = look(db, None)
+        db.connection.execute("UPDATE chat_parts SET type = 'text'")
+        other.connection.execute("BEGIN")
+        other.connection.execute("DROP TABLE dropped")
+        looking = asyncio.ensure_future(asyncio.to_thread(look, db, before))
+        waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+        async with asyncio.timeout(60):
+            while not other.connection.execute(waits).fetchone()[0]:
+                await asyncio.sleep(0.01)
+        other.connection.execute("COMMIT")
+        _, moved = await looking
+        assert moved.sessions == {"ses_1": {"msg_1"}}
+
+
 async def test_a_watch_ends_with_its_store(location: str) -> None:
     store = await Store.open(location)
 
