@@ -607,6 +607,24 @@ async def test_a_store_follows_what_its_role_may_do(
                           f" WHERE usename = '{role}'")
 
 
+async def test_a_role_that_may_not_see_the_other_databases_opens_a_store(
+    postgres: Cluster, url: str
+) -> None:
+    server, role = postgres.database_of(url), f"shut_in_{url.split('/')[3].split('?')[0]}"
+    tables = "ALL TABLES IN SCHEMA public, backscroll"
+    await asyncio.to_thread(
+        server.execute, f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA backscroll TO {role};"
+        f" GRANT SELECT, INSERT, UPDATE ON {tables} TO {role};"
+        f" GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role};"
+        " REVOKE SELECT ON pg_catalog.pg_database, pg_catalog.pg_db_role_setting FROM PUBLIC")
+    async with await Store.open(renamed(url, user=role)) as store:
+        session = await store.create_session("mine")
+        await asyncio.to_thread(server.execute, f"REVOKE INSERT ON chat_parts FROM {role}")
+        assert (await store.sessions())[0].id == session.id
+        reader = store._reader.database
+        assert await asyncio.to_thread(reader.has_other_rights, at_once=True)
+
+
 # Rights that are lost, and disks that are full
 
 

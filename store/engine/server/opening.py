@@ -137,7 +137,7 @@ def _opened(
         make_indexes(connection)
     form = _form(connection, tables, version)._replace(older=older)
     connection.sql = form.sql
-    connection.take_rights(question(tables.schema))
+    _take_rights(connection, tables.schema)
     refusal = _OLDER.format(url, older, schema.CURRENT_VERSION) if older is not None else (
         _why_read_only(connection, form) or _why_types(url, odd))
     reason = refusal or (None if write else READING)
@@ -277,6 +277,16 @@ def _form(connection: ServerConnection, tables: _Tables, version: int | None) ->
     name: FormName = "own" if own else "grida" if title else "contract"
     columns = {table: tuple(found) for table, found in tables.columns.items()}
     return Form(name, version or 0, title and not own, hidden and not own, columns, dialect)
+
+
+def _take_rights(connection: ServerConnection, contract: str) -> None:
+    try:
+        connection.take_rights(question(contract))
+    except ServerError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_PERM:
+            raise
+        # Where several share a server, a role may not be shown the other databases.
+        connection.take_rights(question(contract, with_settings=False))
 
 
 def _why_read_only(connection: ServerConnection, form: Form) -> str | None:

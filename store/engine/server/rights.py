@@ -22,6 +22,14 @@ _WRITTEN = ("changes",)
 """Side tables that every change writes; a recorder needs no others."""
 _USAGE, _RIGHT = "has_schema_privilege(n.oid, 'USAGE')", "has_any_column_privilege(c.oid, '{}')"
 
+_SETTINGS = (
+    "coalesce((SELECT string_agg(CAST(s.setconfig AS text), ' ' ORDER BY s.setdatabase, s.setrole)"
+    " FROM pg_catalog.pg_db_role_setting s"
+    " WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d"
+    " WHERE d.datname = current_database()))"
+    " AND s.setrole IN (0, to_regrole(quote_ident(session_user)))), '')")
+_NONE = "''"
+
 
 class Rights(NamedTuple):
     """What a server lets a login do; each as a text of the server.
@@ -31,7 +39,8 @@ class Rights(NamedTuple):
         only_reads: ``on`` where transactions cannot write.
         tables: The tables with a store's names in the schemas of the contract's and ours, each
             with its rights: ``contract chat_sessions SELECT``, with a semicolon between two.
-        settings: What a role or a database gives its next connections.
+        settings: What a role or a database gives its next connections; empty where the login may
+            not read that.
     """
 
     is_standby: str
@@ -55,11 +64,13 @@ class Rights(NamedTuple):
             if right not in had.get((place, table), ())), None)
 
 
-def question(contract: str) -> str:
+def question(contract: str, *, with_settings: bool = True) -> str:
     """Return a statement that finds the rights, as one text.
 
     Args:
         contract: The schema of the contract's tables.
+        with_settings: Whether to ask for ``Rights.settings``, which needs SELECT on
+            ``pg_database`` and ``pg_db_role_setting``; all roles have that by default.
     """
     names = ", ".join(map(quoted_text, (*schema.REQUIRED_COLUMNS, *_WRITTEN, VERSION_TABLE)))
     own, side = quoted_text(contract), quoted_text(side_schema(contract))
@@ -72,11 +83,7 @@ def question(contract: str) -> str:
         " ';' ORDER BY c.relname, n.nspname) FROM pg_catalog.pg_class c"
         " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
         f" WHERE c.relname IN ({names}) AND n.nspname IN ({own}, {side})), ''),"
-        " coalesce((SELECT string_agg(CAST(s.setconfig AS text), ' '"
-        " ORDER BY s.setdatabase, s.setrole) FROM pg_catalog.pg_db_role_setting s"
-        " WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database d"
-        " WHERE d.datname = current_database()))"
-        " AND s.setrole IN (0, to_regrole(quote_ident(session_user)))), ''))")
+        f" {_SETTINGS if with_settings else _NONE})")
 
 
 def why_only_read(url: ServerUrl, found: str, *, ours: bool) -> str | None:
