@@ -31,6 +31,19 @@ def url(postgres: Server) -> str:
     return server_store_that_says(postgres, "words")
 
 
+async def as_member(postgres: Server, url: str) -> str:
+    """Return the store's URL for a member of a team, as docs/teams.md makes one."""
+    database = postgres.database_of(url)
+    team, member = f"team_{database.name}", f"member_{database.name}"
+    await asyncio.to_thread(
+        database.execute,
+        f"CREATE ROLE {team} NOLOGIN; CREATE ROLE {member} LOGIN IN ROLE {team};"
+        f" ALTER ROLE {member} IN DATABASE {database.name} SET role = {team};"
+        f" GRANT USAGE ON SCHEMA public, backscroll TO {team};"
+        f" GRANT ALL ON ALL TABLES IN SCHEMA public, backscroll TO {team}")
+    return url.replace("postgres@", f"{member}@", 1)
+
+
 @asynccontextmanager
 async def locked(url: str, table: str) -> AsyncIterator[None]:
     """Lock a table until the end of the block, as somebody does in psql."""
@@ -52,8 +65,11 @@ async def released(url: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["chat_sessions", "backscroll.changes"])
-async def test_a_browser_says_which_table_is_locked_and_goes_on(url: str, table: str) -> None:
-    app = BackscrollApp(Library.open_server(url, "team"), Settings(), poll_ms=20)
+async def test_a_browser_says_which_table_is_locked_and_goes_on(
+    postgres: Server, url: str, table: str
+) -> None:
+    name = await as_member(postgres, url) if table == "chat_sessions" else url
+    app = BackscrollApp(Library.open_server(name, "team"), Settings(), poll_ms=20)
     async with app.run_test(size=(160, 40)) as pilot:
         await settled(app, pilot)
         await shown(app.main.watcher.shows_all)
@@ -102,8 +118,11 @@ async def waiting_command(url: str) -> AsyncIterator[asyncio.subprocess.Process]
     yield command
 
 
-async def test_a_command_says_which_table_is_locked_and_goes_on(url: str) -> None:
-    async with locked(url, "chat_sessions"), waiting_command(url) as command:
+async def test_a_command_says_which_table_is_locked_and_goes_on(
+    postgres: Server, url: str
+) -> None:
+    member = await as_member(postgres, url)
+    async with locked(url, "chat_sessions"), waiting_command(member) as command:
         await released(url)
         out, rest = await command.communicate()
     assert (command.returncode, rest) == (0, b"") and b"Retry loop" in out

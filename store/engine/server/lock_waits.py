@@ -25,7 +25,7 @@ WAITING_S = 2.0
 """A wait is named once it is so long."""
 _WAITING = (
     "SELECT a.pid FROM pg_stat_activity a WHERE a.wait_event_type = 'Lock'"
-    " AND a.datname = current_database() AND a.usename = current_user"
+    " AND a.datname = current_database() AND a.usename = session_user"
     f" AND a.application_name = '{SETTINGS['application_name']}'"
     f" AND clock_timestamp() - a.query_start >= interval '{WAITING_S} seconds'"
     " AND (CAST($1 AS integer[]) IS NULL OR a.pid = ANY (CAST($1 AS integer[])))"
@@ -49,11 +49,15 @@ async def waited_for(driver: Any, processes: Sequence[int] | None) -> str | None
         processes: The server's processes of the connections; None for all of this login, as
             behind a pooler, where they are not known.
     """
-    for (process,) in await driver.fetch(_WAITING, processes):
-        found = await driver.fetchrow(_LOCK, process)
-        if found is not None:
-            table, holder = (neutral_line(str(each)) for each in found)
-            return f"waits for the table {table}, which {holder} has locked"
+    async with driver.transaction(readonly=True):
+        # A login that takes the role of a group, by ``ALTER ROLE SET role``, does not see then
+        # that its own connections wait.
+        await driver.execute("SET LOCAL ROLE NONE")
+        for (process,) in await driver.fetch(_WAITING, processes):
+            found = await driver.fetchrow(_LOCK, process)
+            if found is not None:
+                table, holder = (neutral_line(str(each)) for each in found)
+                return f"waits for the table {table}, which {holder} has locked"
     return None
 
 
