@@ -40,7 +40,18 @@ def test_of_what_is_no_text_readable_pieces_are_masked() -> None:
     picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + noise
     assert masked_bytes(masks(), picture) == picture
     found = masked_bytes(masks(), picture + b"\0key=" + KEY.encode() + b"\0\xff" + noise)
-    assert found == picture + f"\0key={MASK}\0".encode() + b"\xff" + noise
+    assert found == picture + f"\0key={MASK:{len(KEY)}}\0".encode() + b"\xff" + noise
+
+
+@pytest.mark.parametrize(("piece", "masked"), [
+    (b"\x0eada@example.org\0", b"\x0e[masked e-mail \0"), (b"\0a b\0", b"\0a b\0"),
+    (b"\0/home/superuser/x.png: ACME-1 or ACME-22, and more\0",
+     b"\0/home/user/x.png: [masked ticket] or [ma, and more\0"),
+    (b"\0/home/superuser/x.png and more\0", b"\0/home/     user/x.png and more\0"),
+])  # fmt: skip
+def test_a_file_that_is_no_text_stays_as_long_as_it_is(piece: bytes, masked: bytes) -> None:
+    picture = b"GIF89a\xff\0\xfe"
+    assert masked_bytes(masks(), picture + piece + picture) == picture + masked + picture
 
 
 @pytest.mark.parametrize("text", [
