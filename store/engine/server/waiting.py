@@ -30,8 +30,16 @@ _Called = list[tuple[asyncio.Handle, Context, Callable[..., object], tuple[Any, 
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return whether asyncio's log says what no error of the connection says."""
-    return record.msg != "socket.send() raised exception."
+    """Return whether asyncio's log says what no error of a connection here says.
+
+    The connections of a host have loops of its own, and their lines stay.
+    """
+    if record.msg != "socket.send() raised exception.":
+        return True
+    try:
+        return not isinstance(asyncio.get_running_loop(), AnswerLoop)
+    except RuntimeError:
+        return False
 
 
 # Else it is printed among what a command says, once for each row that was still to be sent.
