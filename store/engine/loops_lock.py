@@ -85,14 +85,24 @@ class _Holder:
         self._stopped_at: float | None = None
 
     def has_ended(self) -> bool:
-        """Return whether its loop was closed, or did not run when asked for ``STOPPED_S``."""
+        """Return whether its loop was closed, or has run nothing for ``STOPPED_S`` since asked.
+
+        A loop that somebody runs for a moment now and then, as a window's loop may, goes on.
+        """
         if self._loop.is_closed():
             return True
         if self._loop.is_running():
             self._stopped_at = None
             return False
-        self._stopped_at = self._stopped_at or time.monotonic()
-        return time.monotonic() - self._stopped_at >= STOPPED_S
+        since = self._stopped_at
+        if since is None:
+            since = self._stopped_at = time.monotonic()
+            with suppress(RuntimeError):  # It is closed now.
+                self._loop.call_soon_threadsafe(self._goes_on)
+        return time.monotonic() - since >= STOPPED_S
+
+    def _goes_on(self) -> None:
+        self._stopped_at = None
 
     def future(self) -> asyncio.Future[None]:
         """Return a future of its loop."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -289,6 +290,31 @@ def test_a_lock_is_held_by_one_and_let_go_by_a_loop_that_ends_or_stops(
         loops[0].run_until_complete(asyncio.wait(kept))
         loops[0].close()
     kept.clear()
+
+
+def test_a_loop_that_runs_now_and_then_keeps_what_it_holds(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(loops_lock, "time", SimpleNamespace(monotonic=lambda: now))
+    lock, loop = LoopsLock(), asyncio.new_event_loop()
+    free = loop.create_future()
+
+    async def hold() -> None:
+        async with lock.held():
+            await free
+
+    holding = loop.create_task(hold())
+    for _ in range(4):
+        loop.run_until_complete(asyncio.sleep(0))
+        assert lock.locked()
+        now += loops_lock.STOPPED_S / 2
+        assert lock.locked()
+    now += loops_lock.STOPPED_S
+    assert not lock.locked()
+    free.set_result(None)
+    loop.run_until_complete(holding)
+    loop.close()
 
 
 async def test_waiting_for_a_lock_has_a_limit() -> None:
