@@ -25,7 +25,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
-from store.engine.transactions import explained, is_lost
+from store.engine.transactions import explained, is_of_a_server
 from store.errors import BackscrollError, Refused, StoreError
 from store.system.locations import library_path
 from store.system.paths import real_path
@@ -562,10 +562,8 @@ class BackscrollApp(CommandOwner, CommandApp):
 
     def report(self, summary: str, error: BaseException | None) -> None:
         """Say what went wrong, and keep the whole of it in the log file."""
-        from store.engine.server_url import ServerTrouble  # The first screen does without.
-
         path = problems.keep(summary, error)
-        if error is not None and (is_lost(error) or isinstance(error, ServerTrouble)):
+        if is_of_a_server(error):
             return  # The top line of each screen says so, and since when.
         words = summary if error is None else f"{summary}: {problems.reason(error)}"
         if path is not None:

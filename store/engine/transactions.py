@@ -209,6 +209,13 @@ def is_lost(error: BaseException) -> bool:
     return any(getattr(one, "is_lost", False) for one in (error, error.__cause__))
 
 
+def is_of_a_server(error: BaseException | None) -> bool:
+    """Return whether an error says that a server cannot be reached or read."""
+    from store.engine.server_url import ServerTrouble  # A library in a file does without.
+
+    return error is not None and (is_lost(error) or isinstance(error, ServerTrouble))
+
+
 def for_user(error: sqlite3.Error, path: str | Path, *, writing: bool = False) -> Exception:
     """Return the exception to raise instead of a SQLite error.
 

@@ -16,6 +16,7 @@ from store.engine import schema
 from store.engine.opening import open_target
 from store.engine.server import watching
 from store.errors import Refused
+from store.queries.sessions import SessionFilter, page
 from tests.sources.postgres_server import Server
 from tests.store.engines import name_another, new_server_store
 from tests.store.talks import Talk
@@ -256,3 +257,23 @@ async def test_a_session_is_read_whole_once_its_server_is_back(
         await asyncio.to_thread(postgres.start)
         await shown(lambda: transcript.shown.document.complete)
         assert len(transcript.shown.document) == 300
+
+
+async def test_a_session_opened_while_its_server_is_gone_is_shown_once_it_is_back(
+    postgres: Server, url: str
+) -> None:
+    await asyncio.to_thread(name_another, url, NOW)
+    app = BackscrollApp(Library.open_server(url, "team"), Settings(), poll_ms=20)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        transcript, opener = app.main.transcript, app.main.opener
+        assert transcript is not None
+        await opener.opened()
+        rows = await app.library.read(page, SessionFilter())
+        (other,) = {row.id for row in rows} - {opener.shown}
+        await asyncio.to_thread(postgres.stop)
+        opener.open(other)
+        await opener.opened()
+        assert not transcript.shows(other)
+        await asyncio.to_thread(postgres.start)
+        await shown(lambda: transcript.shows(other))

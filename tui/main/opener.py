@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerError
 
+from store.engine.transactions import is_of_a_server
 from store.errors import NotFound
 from tui.messages import ProblemOccurred
 from tui.state.library import Library
@@ -45,6 +47,8 @@ class SessionOpener:
         self._screen, self._library, self._state = screen, library, state
         self._preview: Timer | None = None
         self._next: str | None = None
+        self._missed: Callable[[], None] | None = None
+        """Opens the session that its server could not be asked for; None where there is none."""
         self.transcript: TranscriptPane | None = None
         self.shown: str | None = None
         self.way_back: WayBack | None = None
@@ -93,6 +97,7 @@ class SessionOpener:
             hit: The hit of a search that it is opened at.
         """
         self.stop_preview()
+        self._missed = None
         same = session_id == self.shown and message_id is None and back is None
         if self.transcript is None or same:
             return
@@ -105,6 +110,11 @@ class SessionOpener:
                 self._open, self.transcript, session_id, message_id, part_id, hit),
             group="open", exclusive=True, exit_on_error=False,
         )
+
+    def open_missed(self) -> None:
+        """Open the session that was asked for last, where the server did not answer then."""
+        if self._missed is not None and self._next is None:
+            self._missed()
 
     def has_opened(self, session_id: str) -> bool:
         """Return whether a session is shown, not only being opened."""
@@ -140,6 +150,9 @@ class SessionOpener:
         except Exception as error:
             if self.shown == session_id:
                 self.shown = None
+                if is_of_a_server(error):
+                    self._missed = partial(
+                        self.open, session_id, message_id, part_id, back=self.way_back, hit=hit)
             self._screen.post_message(
                 ProblemOccurred("The session could not be opened", error))
 

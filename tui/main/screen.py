@@ -316,6 +316,7 @@ class MainScreen(CommandPane, Screen[None]):
     async def _show_moved(self, moved: Moved) -> None:
         self.host.let_picture_go()
         if self.transcript is not None:
+            self.opener.open_missed()
             self.transcript.opener.fill_again()
             await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)
