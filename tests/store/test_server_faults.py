@@ -609,6 +609,25 @@ async def test_a_store_follows_what_its_role_may_do(
                           f" WHERE usename = '{role}'")
 
 
+async def test_a_role_without_rights_on_our_tables_changes_nothing_past_the_log(
+    postgres: Cluster, url: str
+) -> None:
+    server, role = postgres.database_of(url), f"half_{url.split('/')[3].split('?')[0]}"
+    await asyncio.to_thread(
+        server.execute, f"CREATE ROLE {role} LOGIN;"
+        f" GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO {role}")
+    async with await Store.open(renamed(url, user=role)) as store:
+        with pytest.raises(Refused, match="no rights on Backscroll's own tables"):
+            await store.create_session("mine")
+        assert await store.sessions() == []
+        await asyncio.to_thread(
+            server.execute, f"GRANT USAGE ON SCHEMA backscroll TO {role};"
+            f" GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA backscroll TO {role};"
+            f" GRANT USAGE ON ALL SEQUENCES IN SCHEMA backscroll TO {role}")
+        session = await store.create_session("mine")
+        assert [each.id for each in await store.sessions()] == [session.id]
+
+
 async def test_a_role_that_may_not_see_the_other_databases_opens_a_store(
     postgres: Cluster, url: str
 ) -> None:

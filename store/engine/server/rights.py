@@ -52,10 +52,13 @@ class Rights(NamedTuple):
         """Return the first right that is missing to write, such as ``UPDATE on chat_sessions``.
 
         Args:
-            ours: Whether our tables are beside the contract's.
+            ours: Whether our tables were found beside the contract's.
         """
         had = {(place, table): rights for place, table, *rights in map(
             str.split, filter(None, self.tables.split(";")))}
+        if not ours and ("ours", VERSION_TABLE) in had:
+            # They are there, but were not found: what is written without them is in no log.
+            return "rights on Backscroll's own tables"
         needed: list[tuple[str, str, tuple[str, ...]]] = [
             ("contract", table, _CONTRACT) for table in schema.REQUIRED_COLUMNS]
         needed += [("ours", table, _OURS) for table in _WRITTEN if ours]
