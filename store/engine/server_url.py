@@ -34,6 +34,7 @@ _NOT_FOR_US = frozenset((
     "prepared_statement_name_func", "statement_cache_size", "tcp_user_timeout", "timeout",
 ))  # fmt: skip
 """Parameters of libpq's and SQLAlchemy's URLs that change nothing of what is read."""
+_PASSWORDS = ("password", "passwd", "sslpassword", "pgpassword")
 _DEMANDS = {"channel_binding": "require", "gssencmode": "require"}
 """Values with which one of these asks for more safety, which the driver does not give."""
 FOR_THE_DRIVER = frozenset((
@@ -239,7 +240,7 @@ def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:
     """
     options = _options(given)
     shown = [(key, _without_secrets(value) if key == "options" else value)
-             for key, value in options if not _SECRET.fullmatch(key)]
+             for key, value in options if not _SECRET.fullmatch(key) and not _is_mistyped(key)]
     shown = [(key, value) for key, value in shown if value or key != "options"]
     user = login.partition(":")[0]
     if any(map(_WITHIN.search, (unquote(user), unquote(where), *(value for _, value in shown)))):
@@ -247,6 +248,15 @@ def _made(login: str, where: str, given: list[tuple[str, str]]) -> ServerUrl:
     text = f"postgresql://{user}@{where}" if user else f"postgresql://{where}"
     dsn = f"postgresql://{login}@{where}" if login else f"postgresql://{where}"
     return ServerUrl(text + _query(shown), dsn + _query(options))
+
+
+def _is_mistyped(name: str) -> bool:
+    """Return whether a parameter that has no effect may have been meant for a password."""
+    if name in UNDERSTOOD:
+        return False
+    from difflib import get_close_matches  # Few URLs have such a parameter.
+
+    return bool(get_close_matches(name.lower(), _PASSWORDS, cutoff=0.7))
 
 
 def _without_secrets(options: str) -> str:
@@ -297,5 +307,6 @@ def _secrets_of(dsn: str) -> list[str]:
     password = parts.netloc.rpartition("@")[0].partition(":")[2]
     found = {password, unquote(password)}
     for key, value in parse_qsl(parts.query):
-        found |= {value} if _SECRET.fullmatch(key) else {*secrets_in(value)}
+        is_secret = _SECRET.fullmatch(key) or _is_mistyped(key)
+        found |= {value} if is_secret else {*secrets_in(value)}
     return sorted((one for one in found if one), key=len, reverse=True)

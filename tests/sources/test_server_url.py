@@ -39,6 +39,7 @@ def read(name: str) -> ServerUrl:
         ("new_word='a b' host=h password=pw", "postgresql://h?new_word=a+b"),
         ("postgresql://h/db?scram_client_key=pw&oauth_client_secret=pw", "postgresql://h/db"),
         ("postgresql://h/db?options=-capp.password%3Dpw&schema=x", "postgresql://h/db?schema=x"),
+        ("postgresql://h/db?passwrd=pw&pasword=pw&zz=1&Paswd=pw", "postgresql://h/db?zz=1"),
         ("postgresql://h/db?passwd=pw&PGPASSWORD=pw&PassPhrase=pw", "postgresql://h/db"),
         (
             "postgresql://me@h/db?options=-csearch_path%3Dteam&ssl=require&connect_timeout=3",
