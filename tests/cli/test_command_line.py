@@ -83,6 +83,14 @@ def test_an_option_like_no_other_is_only_refused(run: Run) -> None:
     assert result.err.rstrip().endswith("unrecognized arguments: --zzz")
 
 
+@pytest.mark.parametrize(
+    ("command", "needs"), [("copy", "FROM, TO"), ("tag", "SESSION"), ("rename", "SESSION, TITLE")])
+def test_only_what_a_command_needs_is_asked_for(run: Run, command: str, needs: str) -> None:
+    result = run(command)
+    assert result.code == 2
+    assert result.err.endswith(f"the following arguments are required: {needs}\n")
+
+
 @pytest.mark.parametrize("name", ["sessions", "show", "sources", "sync", "import", "forget"])
 def test_help_documents_the_json(run: Run, name: str) -> None:
     assert "--json prints" in run(name, "--help").out

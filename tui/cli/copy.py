@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source", metavar="FROM", type=named_path, help="the store that has the sessions")
     parser.add_argument("target", metavar="TO", type=named_path, help="the store that gets them")
     parser.add_argument(
-        "sessions", metavar="SESSION", nargs="*", help="an id, or its beginning or end")
+        "sessions", metavar="SESSION", nargs="*", default=[], help="an id, or its beginning or end")
     parser.add_argument("--query", metavar="QUERY", help="only sessions that match")
     parser.add_argument(
         "--replace", action="store_true", help="write over sessions that differ in TO")

@@ -19,7 +19,8 @@ def add_view_arguments(parser: argparse.ArgumentParser, *, several: bool = False
         several: Whether it takes several sessions, as ``sessions``.
     """
     if several:
-        parser.add_argument("sessions", metavar="SESSION", nargs="*", help=NAME_HELP)
+        parser.add_argument(
+            "sessions", metavar="SESSION", nargs="*", default=[], help=NAME_HELP)
     else:
         parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
     parser.add_argument("--hidden", action="store_true", help="include hidden messages")

@@ -20,7 +20,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
-    parser.add_argument("tags", metavar="TAG", nargs="*", help="tags to add")
+    parser.add_argument("tags", metavar="TAG", nargs="*", default=[], help="tags to add")
     parser.add_argument(
         "--remove", metavar="TAG", action="append", default=[], help="a tag to remove"
     )
