@@ -172,7 +172,9 @@ async def test_a_server_that_is_gone_is_shown_on_a_narrow_screen(width: int) -> 
         for name in ("library", "postgresql://guest@127.0.0.1:5477/team"):
             bar.summary = Summary(store=name, sessions=28, read_only=True, trouble=trouble)
             said = bar.render_line(0).text
-            # A few letters of a URL say nothing.
+            # A few letters of a URL say nothing, nor do those of "read only".
+            assert ("read only" in said) is (width == 120)
+            assert width == 120 or re.match(r" backscroll +✗ server cannot", said)
             assert ("pos" in said) is (width == 120 and "guest" in name)
             bar.summary = Summary(
                 store=name, sessions=28, read_only=True, freshness="changed 10 min ago")

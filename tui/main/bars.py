@@ -44,6 +44,8 @@ class TopLine(Widget):
             right.pop(0 if self.summary.trouble else -1)
         if self._room(*left, *counts[:1], *right) < 0:
             left = self._begun(self._cut_name(counts[:1], right))
+        while len(left) > 1 and self._room(*left, *right) < 0:
+            left.pop()  # A few letters of "read only" say nothing; the bottom line says it, too.
         for piece in counts:
             # Without this count a later one could be taken for it.
             if self._room(*left, piece, *right) < 0:
