@@ -736,7 +736,8 @@ class BackscrollApp(CommandOwner, CommandApp):
             # It would be out of date; a folder that cannot be written keeps it so.
             with contextlib.suppress(OSError):
                 drop_screen(str(self.library.path))
-            if self.screen is self._main:
+            # A server is asked for its sessions at each start.
+            if self.screen is self._main and self.library.database.server is None:
                 self._last_picture = await self._main.last_picture(terminal)
         finally:
             self.exit(return_code=code)
