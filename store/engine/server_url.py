@@ -22,6 +22,8 @@ _WITHIN = re.compile(rf"(?i)(?:^|\W){SECRET_NAME}\s*=|://[^@]*@")
 """A password that is named within another value, or a URL that may have one."""
 _OF_OTHERS = re.compile(r"(?i)((?:jdbc:)?(?!sqlite|file)[a-z][\w+.-]+):/")
 """The scheme of a name that was meant for the URL of some server."""
+_WITHOUT_SCHEME = re.compile(r"[^\s/\\:@]+:[^\s/\\@]+@[\w.\[-][^\s/\\@]*(?:/|$)")
+"""A name that was meant for a URL, with a login and no scheme; a path begins with ``./`` then."""
 _SETTING = re.compile(r"(?:(?:-c\s*|--)(?:\\.|[^\s\\])+|\S+)\s*", re.S)
 """One of a server's ``options``."""
 MARK = "#server="
@@ -165,6 +167,9 @@ def server_url(name: str) -> ServerUrl | None:
     scheme, slashes, rest = _JDBC.sub("postgresql:///", name.strip()).partition("://")
     scheme = scheme.lower().removeprefix("jdbc:")
     if not slashes or scheme.partition("+")[0] not in SCHEMES:
+        if _WITHOUT_SCHEME.match(name.strip()):
+            return _faulty(
+                "has no scheme: write postgresql://user@host/database, or ./ before a path")
         other = _OF_OTHERS.match(name.strip())
         if other is not None and masked(name) != name:
             # A folder of that name would be made, with the password in it.

@@ -16,6 +16,8 @@ from store.system.programs import CommandLine, start_piped, stop_piped
 
 NICE = 10
 STOP_PATIENCE_S = 6.0
+SERVER_PATIENCE_S = 1.0
+"""A silent server would keep it from ending; what it has done stands on the server."""
 _LINE_LIMIT = 1 << 16
 
 
@@ -55,9 +57,14 @@ _KINDS: dict[str, type[UpkeepEvent]] = {
 class UpkeepProcess:
     """A running upkeep."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Wrap a child process of ``start_upkeep``."""
-        self._process = process
+    def __init__(self, process: asyncio.subprocess.Process, patience_s: float) -> None:
+        """Wrap a child process of ``start_upkeep``.
+
+        Args:
+            process: The process.
+            patience_s: It is killed if it has not ended so many seconds after it was told to.
+        """
+        self._process, self._patience_s = process, patience_s
         self._stopping = False
 
     @property
@@ -88,7 +95,7 @@ class UpkeepProcess:
         if self._process.returncode is not None:
             return
         self._stopping = True
-        await stop_piped(self._process, STOP_PATIENCE_S)
+        await stop_piped(self._process, self._patience_s)
 
 
 async def start_upkeep(store: Path | ServerUrl, *, once: bool = False) -> UpkeepProcess:
@@ -113,4 +120,4 @@ async def start_upkeep(store: Path | ServerUrl, *, once: bool = False) -> Upkeep
     if isinstance(store, ServerUrl):
         assert process.stdin is not None
         process.stdin.write(orjson.dumps(store.dsn) + b"\n")
-    return UpkeepProcess(process)
+    return UpkeepProcess(process, SERVER_PATIENCE_S if on_server else STOP_PATIENCE_S)

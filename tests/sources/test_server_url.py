@@ -84,6 +84,15 @@ def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
     assert "me" not in url.text and "host" not in url.text
 
 
+@pytest.mark.parametrize(
+    "name", ["me:p@host/db", "me:p@host", "me:p@10.0.0.1:5432", "me:p?w#@[::1]:5432/db"])
+def test_a_login_without_a_scheme_is_not_shown(name: str) -> None:
+    url = read(name)
+    assert (url.text, url.dsn) == ("postgresql://…", "")
+    assert url.fault is not None and url.fault.startswith("has no scheme")
+    assert server_url(f"./{name}") is None
+
+
 def test_other_names_are_paths() -> None:
     for name in ("state.db", "sqlite:///x", "mysql://h/db", "postgresql.db", "", "year=2026",
                  "a=b c", "year=2026/host=h.db", "new_word='a host=h", "c:/a:b@c",
