@@ -51,6 +51,18 @@ from tests.store.talks import Talk
 from tests.store.test_server_large import OUTPUT, record_output
 from tests.store.test_server_store import renamed, until
 
+ALL_TABLES = "ALL TABLES IN SCHEMA public, backscroll"
+
+
+def writing_role(server: Server, name: str) -> str:
+    """Make a role that may change all tables of a store; return what it is called."""
+    role = f"{name}_{server.name}"
+    server.execute(
+        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public, backscroll TO {role};"
+        f" GRANT ALL ON {ALL_TABLES} TO {role};"
+        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role}")
+    return role
+
 
 def titles(db: Database) -> list[str]:
     shown = sessions.SessionFilter(archived="include")
@@ -412,11 +424,13 @@ def text_of(db: Database, session_id: str) -> str:
 
 @pytest.mark.long
 def test_the_record_command_goes_on_when_the_server_was_killed(
-    postgres: Cluster, url: str
+    postgres: Cluster, url: str, tmp_path: Path
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "backscroll", "record", "--store", url, "--agent", "mine"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    errors = tmp_path / "errors"
+    with errors.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "backscroll", "record", "--store", url, "--agent", "mine"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True)
     assert process.stdin is not None
 
     def feed(*chunks: dict[str, object]) -> None:
@@ -432,13 +446,16 @@ def test_the_record_command_goes_on_when_the_server_was_killed(
     feed({"type": "start"}, {"type": "text-start", "id": "t"},
          {"type": "text-delta", "id": "t", "delta": "before "})
     until(lambda: stored_text() == "before ")
-    for words in ("first ", "second "):
+    for number, words in enumerate(("first ", "second "), 1):
         postgres.stop()
         feed({"type": "text-delta", "id": "t", "delta": words})
+        # Else the server may be back before anything is saved.
+        until(lambda number=number: errors.read_text().count(" is gone; ") >= number)  # type: ignore[misc]
         postgres.start()
         until(lambda words=words: stored_text().endswith(words))  # type: ignore[misc]
     feed({"type": "text-end", "id": "t"}, {"type": "finish"})
-    _, said = process.communicate(timeout=60)
+    process.communicate(timeout=60)
+    said = errors.read_text()
     assert process.returncode == 0, said
     assert said.count("is gone; trying again") == said.count(" answers again") >= 2
     assert stored_text() == "before first second "
@@ -586,7 +603,8 @@ async def test_a_store_follows_what_its_role_may_do(
 ) -> None:
     """Also what only the next connection of the role has."""
     monkeypatch.setattr("store.engine.server.connection.ASKED_EVERY_S", 0.0)
-    server, role = postgres.database_of(url), f"turning_{url.split('/')[3].split('?')[0]}"
+    server = postgres.database_of(url)
+    role = f"turning_{server.name}"
 
     async def execute(sql: str) -> None:
         await asyncio.to_thread(server.execute, sql)
@@ -612,7 +630,8 @@ async def test_a_store_follows_what_its_role_may_do(
 async def test_a_role_without_rights_on_our_tables_changes_nothing_past_the_log(
     postgres: Cluster, url: str
 ) -> None:
-    server, role = postgres.database_of(url), f"half_{url.split('/')[3].split('?')[0]}"
+    server = postgres.database_of(url)
+    role = f"half_{server.name}"
     await asyncio.to_thread(
         server.execute, f"CREATE ROLE {role} LOGIN;"
         f" GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO {role}")
@@ -631,13 +650,11 @@ async def test_a_role_without_rights_on_our_tables_changes_nothing_past_the_log(
 async def test_a_role_that_may_not_see_the_other_databases_opens_a_store(
     postgres: Cluster, url: str
 ) -> None:
-    server, role = postgres.database_of(url), f"shut_in_{url.split('/')[3].split('?')[0]}"
-    tables = "ALL TABLES IN SCHEMA public, backscroll"
+    server = postgres.database_of(url)
+    role = await asyncio.to_thread(writing_role, server, "shut_in")
     await asyncio.to_thread(
-        server.execute, f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA backscroll TO {role};"
-        f" GRANT SELECT, INSERT, UPDATE ON {tables} TO {role};"
-        f" GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role};"
-        " REVOKE SELECT ON pg_catalog.pg_database, pg_catalog.pg_db_role_setting FROM PUBLIC")
+        server.execute,
+        "REVOKE SELECT ON pg_catalog.pg_database, pg_catalog.pg_db_role_setting FROM PUBLIC")
     async with await Store.open(renamed(url, user=role)) as store:
         session = await store.create_session("mine")
         await asyncio.to_thread(server.execute, f"REVOKE INSERT ON chat_parts FROM {role}")
@@ -651,12 +668,7 @@ async def test_a_role_that_may_not_see_the_other_databases_opens_a_store(
 
 def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
     server = postgres.database_of(url)
-    role = f"writer_{server.name}"
-    tables = "ALL TABLES IN SCHEMA public, backscroll"
-    server.execute(
-        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public, backscroll TO {role};"
-        f" GRANT ALL ON {tables} TO {role};"
-        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role}")
+    role = writing_role(server, "writer")
     owner = open_target(url, write=True)
     session, other = Talk(owner).session("Seen"), Talk(owner).session("Seen too")
     owner.close()
@@ -669,17 +681,17 @@ def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
         async with await Store.open(database.path) as store:
             await store.write(archive, [other], now=1)
             await asyncio.to_thread(
-                server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}")
+                server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {ALL_TABLES} FROM {role}")
             with pytest.raises(Refused, match="does not let this role .*permission denied"):
                 await store.write(archive, [session], now=1)
             assert await store.read(titles) == ["Seen", "Seen too"]
-            await asyncio.to_thread(server.execute, f"REVOKE ALL ON {tables} FROM {role}")
+            await asyncio.to_thread(server.execute, f"REVOKE ALL ON {ALL_TABLES} FROM {role}")
             with pytest.raises(StoreError, match="permission denied"):
                 await store.read(titles)
             await asyncio.to_thread(until, lambda: found.trouble)
             assert found.trouble is not None and "permission denied" in found.trouble
             assert found.since
-            await asyncio.to_thread(server.execute, f"GRANT ALL ON {tables} TO {role}")
+            await asyncio.to_thread(server.execute, f"GRANT ALL ON {ALL_TABLES} TO {role}")
             await asyncio.to_thread(until, lambda: found.trouble is None)
             assert await store.read(archived) == {other}
             await store.write(archive, [session], now=1)
@@ -693,13 +705,8 @@ def test_a_role_that_loses_its_rights(postgres: Cluster, url: str) -> None:
 async def test_a_recorder_goes_on_when_its_rights_come_back(
     postgres: Cluster, url: str
 ) -> None:
-    server, role = postgres.database_of(url), f"recorder_{url.split('/')[3].split('?')[0]}"
-    tables = "ALL TABLES IN SCHEMA public, backscroll"
-    await asyncio.to_thread(
-        server.execute,
-        f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public, backscroll TO {role};"
-        f" GRANT ALL ON {tables} TO {role};"
-        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public, backscroll TO {role}")
+    server = postgres.database_of(url)
+    role = await asyncio.to_thread(writing_role, server, "recorder")
     problems = list[str]()
     async with await Store.open(renamed(url, user=role)) as store:
         recorder = await store.recorder(
@@ -709,12 +716,12 @@ async def test_a_recorder_goes_on_when_its_rights_come_back(
             await recorder.feed(chunk)
         await recorder.flush()
         await asyncio.to_thread(
-            server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}")
+            server.execute, f"REVOKE INSERT, UPDATE, DELETE ON {ALL_TABLES} FROM {role}")
         await recorder.feed({"type": "text-delta", "id": "t", "delta": "meanwhile "})
         with pytest.raises(Refused, match="permission denied"):
             await recorder.flush()
         assert await store.read(text_of, recorder.session_id) == "before "
-        await asyncio.to_thread(server.execute, f"GRANT ALL ON {tables} TO {role}")
+        await asyncio.to_thread(server.execute, f"GRANT ALL ON {ALL_TABLES} TO {role}")
         await recorder.feed({"type": "text-delta", "id": "t", "delta": "after"})
         await recorder.feed({"type": "text-end", "id": "t"})
         await recorder.feed({"type": "finish"})
