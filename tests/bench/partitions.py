@@ -24,6 +24,7 @@ from typing import Any
 from store.engine import changes
 from store.engine.connection import Parameters
 from store.engine.database import Database, in_transaction
+from store.engine.dialect import quoted_text
 from store.engine.opening import open_target
 from store.engine.server.searched import WORDS_INDEX
 from store.engine.server.statements import turned
@@ -161,7 +162,7 @@ def _literal(value: object) -> str:
         return str(value)
     if isinstance(value, (list, tuple)):
         value = "{" + ",".join(json.dumps(each) for each in value) + "}"
-    return "'" + str(value).replace("'", "''") + "'"
+    return quoted_text(str(value))
 
 
 def timed(db: Database, question: Callable[[int], object]) -> tuple[float, float]:

@@ -191,6 +191,7 @@ def _as_it_is(value: Any) -> object:
 _FIT: dict[Callable[[Any], object], type] = {_as_text: str, _as_whole: int}
 """Values of these types are left as they are, but for a text with a NUL."""
 
+
 class ServerConnection:
     """A connection, used by one thread at a time.
 
